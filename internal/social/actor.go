@@ -13,7 +13,7 @@ type Actor int64
 const (
 	// Operator is the person at the command line, who may do everything.
 	Operator Actor = -1
-	// Automatic is Retwis itself, ending a suspension or a limit that has expired.
+	// Automatic is Retwis itself, for example when it ends an expired suspension.
 	Automatic Actor = -2
 )
 
@@ -58,22 +58,21 @@ func (e *ForbiddenError) Error() string { return "social: not allowed: " + e.Rea
 // Is reports whether target is ErrForbidden.
 func (e *ForbiddenError) Is(target error) bool { return target == ErrForbidden }
 
-// MayModerate returns nil if user actor, with role has, may decide about user uid, with role other.
-// Otherwise it returns a ForbiddenError.
-func MayModerate(actor, uid int64, has, other Role) error {
+// MayModerate returns nil if user actor may moderate user uid, and a ForbiddenError otherwise.
+func MayModerate(actor, uid int64, actorRole, userRole Role) error {
 	switch {
-	case has < Moderator:
+	case actorRole < Moderator:
 		return Forbidden("Only moderators may do that.")
 	case actor == uid:
 		return Forbidden("You can't moderate yourself.")
-	case other >= has:
-		return Forbidden("You can't moderate a person whose role is {role}.", other.Label())
+	case userRole >= actorRole:
+		return Forbidden("You can't moderate a person whose role is {role}.", userRole.Label())
 	}
 	return nil
 }
 
-// MayModerate reports whether the user may decide about another one, as far as this process knows.
-// Pages use it; actions ask the database.
+// MayModerate reports whether the user may moderate another one, according to the roles in u and
+// other. Pages use MayModerate; actions read the roles from the database.
 func (u User) MayModerate(other User) bool {
 	return MayModerate(u.ID, other.ID, u.Role, other.Role) == nil
 }

@@ -18,7 +18,7 @@ const (
 	MaxBodyBytes = 2000
 	// MaxBodyLines limits the height of a post.
 	MaxBodyLines = 40
-	// MaxTyped limits how much input is examined. Cleaning never makes a text longer.
+	// MaxTyped is the maximum length of input, in bytes. Cleaning never makes a text longer.
 	MaxTyped = 16 << 10
 )
 
@@ -120,8 +120,8 @@ func IsDirectionOverride(r rune) bool {
 	return '\u202a' <= r && r <= '\u202e' || '\u2066' <= r && r <= '\u2069'
 }
 
-// IsInk reports whether r leaves ink. The Hangul fillers and the blank Braille pattern are letters
-// and symbols, but blank.
+// IsInk reports whether r is visible. The Hangul fillers and the blank Braille pattern are letters
+// and symbols, but invisible.
 func IsInk(r rune) bool {
 	switch r {
 	case '\u115f', '\u1160', '\u3164', '\uffa0', '\u2800':

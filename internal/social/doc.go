@@ -3,7 +3,7 @@
 // It has the types and rules that need no database:
 //
 //   - A [User] has a name ([CheckName]), a [Role], and a [Standing], which moderators decide.
-//     An [Actor] is whoever makes such a decision.
+//     An [Actor] makes such decisions.
 //   - A [Post] is a text of at most [MaxBody] characters ([CleanBody]), a reply to another
 //     post, or a repost of one.
 //   - A [Viewer] is a person who looks at posts. [Visible] alone decides how they see a post:
@@ -12,7 +12,7 @@
 //
 // The subdirectories have one subject each, with its rules and its storage:
 //
-//   - accounts: sign-up, invitations, profiles, and the end of an account. auth: sessions,
+//   - accounts: sign-up, invitations, profiles, and account deletion. auth: sessions,
 //     log-ins, passwords, second factors. email: addresses, and mails to them.
 //   - people: follows, mutes, blocks, followers in common, suggestions of people to follow,
 //     lists of people.
@@ -22,12 +22,12 @@
 //   - search: posts, people, completion of names and tags, trends.
 //   - notify: notifications. live: updates of open pages.
 //   - moderation: roles, standings, approvals, hidden posts and reports. audit: the log of
-//     decisions. blocklist: what must not sign up or post. limits: how often people may act.
-//   - site: what the operators say about the site.
+//     decisions. blocklist: blocked words, domains and addresses. limits: rate limits.
+//   - site: the settings of the site, such as its name and its rules.
 //
-// Several of them share storage, which reads and writes users, follows, likes, mutes and
-// blocks, and work, which finishes interrupted tasks. check, adopt, backup, import2009, load,
-// removal and takeout process whole databases or accounts. Package app puts them together.
+// Several of them share storage, which reads and writes users, follows, likes, mutes and blocks,
+// and work, which finishes interrupted tasks. check, adopt, backup, import2009, load, removal and
+// takeout process whole databases or accounts. Package app puts the packages together.
 //
 // # Keys
 //
@@ -40,9 +40,9 @@
 // # Reads
 //
 // Reads are answered from the client's own memory if the server supports server-assisted
-// client-side caching, where it reports which keys changed. On one server and in one process,
-// a read that begins after a write has returned always sees that write: the client is expected
-// to use one connection per server, so the invalidation message arrives before the reply to a
-// later command. Another process sees the write as soon as that message reaches it; use
-// [WithFresh] for a read that does not depend on it.
+// client-side caching, in which it reports which keys changed. On one server and in one process, a
+// read that begins after a write has returned always sees that write: the client is expected to use
+// one connection per server, so the invalidation message arrives before the reply to a later
+// command. Another process sees the write as soon as that message reaches it; use [WithFresh] for a
+// read that must not be stale.
 package social

@@ -8,31 +8,30 @@ import (
 
 // Errors that a caller can act on. Any other error is a failure of the database.
 var (
-	// ErrNotFound: no such user or post.
+	// ErrNotFound reports that there is no such user or post.
 	ErrNotFound = errors.New("social: not found")
-	// ErrTaken: the username is in use.
+	// ErrTaken reports that the username is in use.
 	ErrTaken = errors.New("social: username already in use")
-	// ErrBadLogin: the username or the password is wrong; the error does not
-	// reveal which.
+	// ErrBadLogin reports that the username or the password is wrong, without revealing which.
 	ErrBadLogin = errors.New("social: wrong username or password")
-	// ErrNoSession: the session does not exist or has ended.
+	// ErrNoSession reports that the session does not exist or has ended.
 	ErrNoSession = errors.New("social: no such session")
-	// ErrSelfFollow: users cannot follow themselves.
+	// ErrSelfFollow reports that users cannot follow themselves.
 	ErrSelfFollow = errors.New("social: cannot follow yourself")
-	// ErrNotAuthor: the post belongs to another user.
+	// ErrNotAuthor reports that the post belongs to another user.
 	ErrNotAuthor = errors.New("social: not the author of the post")
-	// ErrForbidden: the actor has no right to do this.
+	// ErrForbidden reports that the actor has no right to perform the action.
 	ErrForbidden = errors.New("social: not allowed")
-	// ErrSuspended: the account is suspended.
+	// ErrSuspended reports that the account is suspended.
 	ErrSuspended = errors.New("social: the account is suspended")
-	// ErrSignUpClosed: sign-up is closed at the moment.
+	// ErrSignUpClosed reports that sign-up is closed at the moment.
 	ErrSignUpClosed = errors.New("social: sign-up is closed")
-	// ErrPending: the account exists but still needs the approval of a moderator.
+	// ErrPending reports that the account exists but still needs approval by a moderator.
 	ErrPending = errors.New("social: the account needs approval")
-	// ErrUncertain: the write may be lost, because a server restarted or failed over in the
-	// meantime, or its replicas do not answer. The write can be repeated.
+	// ErrUncertain reports that the write may be lost, because a server restarted or failed over in
+	// the meantime, or its replicas do not answer. The write can be repeated.
 	ErrUncertain = errors.New("social: the write may be lost")
-	// ErrOverloaded: too many posts are still being delivered to followers; try again later.
+	// ErrOverloaded reports that too many posts are still being delivered to followers.
 	ErrOverloaded = errors.New("social: the background work is overloaded")
 )
 

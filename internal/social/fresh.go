@@ -8,8 +8,8 @@ import (
 type freshKey struct{}
 
 // WithFresh returns a context whose reads bypass the client-side cache, for a reader who has just
-// written through another process. Posts are still read from the cache, except those listed, which
-// the reader has changed.
+// written through another process. Posts are still read from the cache, except the given ones,
+// which the reader has changed.
 func WithFresh(ctx context.Context, posts ...int64) context.Context {
 	return context.WithValue(ctx, freshKey{}, posts)
 }

@@ -15,11 +15,11 @@ const (
 )
 
 // maxMedia limits the field `media` of a post, in bytes. It has room for the longest descriptions
-// with every byte escaped as two, and for the rest of each picture.
+// with every byte escaped as two, and for the other fields of each picture.
 const maxMedia = MaxPictures * (2*MaxAlt*BytesPerCharacter + 2<<10)
 
-// Media is the field `media` of a post: the pictures with all that a page needs to show them. It is
-// empty if there are none.
+// Media is the field `media` of a post: the pictures with everything that a page needs to show
+// them. It is empty for a post without pictures.
 type Media string
 
 // Picture is an uploaded picture, in several sizes.
@@ -45,9 +45,9 @@ func FormatMedia(pictures []Picture) Media {
 		return ""
 	}
 	var text bytes.Buffer
-	to := json.NewEncoder(&text)
-	to.SetEscapeHTML(false) // escaping writes one character as six
-	_ = to.Encode(pictures) // cannot fail for strings and finite numbers
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false) // escaping writes one character as six
+	_ = encoder.Encode(pictures) // cannot fail for strings and finite numbers
 	return Media(bytes.TrimSpace(text.Bytes()))
 }
 
@@ -77,7 +77,7 @@ func (f PictureFile) valid() bool {
 		strings.Trim(size, "0123456789") == "" && (ext == "jpg" || ext == "png" || ext == "gif")
 }
 
-// Size returns the part of the file name that tells the size.
+// Size returns the size in the file name, such as 400.
 func (f PictureFile) Size() string {
 	size, _, _ := strings.Cut(f.Name, ".")
 	return size

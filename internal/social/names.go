@@ -8,8 +8,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// TypedName extracts the username from what somebody typed, or a program filled in: it drops a
-// leading @ and surrounding blanks, including invisible ones.
+// TypedName extracts the username from typed text: it drops a leading @ and surrounding blanks,
+// including invisible characters.
 func TypedName(typed string) string {
 	name := strings.TrimPrefix(strings.TrimFunc(typed, isBlank), "@")
 	return strings.TrimFunc(name, isBlank)
@@ -17,7 +17,7 @@ func TypedName(typed string) string {
 
 func isBlank(r rune) bool { return !IsInk(r) || unicode.IsControl(r) }
 
-// reservedNames are names that look like an office or a part of the site.
+// reservedNames are names that suggest an official role or a part of the site.
 var reservedNames = []string{
 	"admin", "administrator", "root", "owner", "operator", "moderator", "mod", "staff", "team", "official", "system",
 	"support", "help", "security", "abuse", "postmaster", "webmaster", "hostmaster", "noreply", "nobody", "null",

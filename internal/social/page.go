@@ -7,13 +7,13 @@ const MaxPage = 200
 func PageSize(limit int) int { return max(1, min(limit, MaxPage)) }
 
 // People is one page of users, and the cursor of the next page, empty at the end. A page can have
-// fewer users than requested even if another one follows, when most of the entries read are hidden
+// fewer users than requested even if another page follows, if most of the entries read are hidden
 // from the viewer.
 type People struct {
 	Users []User
 	Next  string
 }
 
-// MaxLooks limits how often a page reads on because the entries read so far are hidden from the
-// viewer.
+// MaxLooks limits how often a page reads more entries because the entries read so far are hidden
+// from the viewer.
 const MaxLooks = 5

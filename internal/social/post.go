@@ -10,7 +10,7 @@ type Post struct {
 	Body   string    // empty for a repost
 
 	Parent   int64     // the post that this one replies to; 0 if it is not a reply
-	To       int64     // the author of that post; 0 if unknown
+	To       int64     // the author of the parent; 0 if unknown
 	Root     int64     // the first post of the conversation; 0 if it is not a reply
 	RepostOf int64     // the original of this repost; 0 if it is not a repost
 	Edited   time.Time // the last edit, or zero
@@ -23,7 +23,7 @@ type Post struct {
 	Hidden        time.Time
 	HiddenMessage string
 
-	Media     Media // its pictures
+	Media     Media // the pictures
 	Sensitive bool  // pictures are shown after a click
 
 	Counts PostCounts

@@ -6,8 +6,8 @@ import (
 	"retwis/internal/i18n"
 )
 
-// Role determines what a user may do beyond their own account. A greater role may do everything a
-// lesser one may.
+// Role determines what a user may do beyond their own account. A greater role includes all rights
+// of the lesser roles.
 type Role uint8
 
 // The roles, in ascending order.

@@ -18,7 +18,7 @@ type User struct {
 	Pending  bool // suspended until a moderator approves the account
 
 	Unlisted bool // omitted from the list of the latest users; see SignUp
-	// Unsearchable users' posts are not found by other people's searches.
+	// Unsearchable excludes the user's posts from other people's searches.
 	Unsearchable bool
 }
 

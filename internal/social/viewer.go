@@ -3,8 +3,8 @@ package social
 import "slices"
 
 // Viewer is a person who looks at posts, with everything that determines how they see them. A
-// Viewer never changes: get a new one for each request. A Viewer with the zero User is a visitor
-// who is not logged in.
+// Viewer is immutable: get a new one for each request. A Viewer with the zero User is a visitor who
+// is not logged in.
 type Viewer struct {
 	User User // ID 0: a visitor who is not logged in
 
@@ -36,7 +36,7 @@ type Standings interface {
 // LeavesOut reports whether the viewer's home timeline omits the posts and reposts of a user.
 func (v *Viewer) LeavesOut(uid int64) bool { return uid != v.User.ID && v.LeftOut.Has(uid) }
 
-// Standing returns the standing of a user, as this process knows it.
+// Standing returns the standing of a user, according to Standings.
 func (v *Viewer) Standing(uid int64) Standing {
 	if v.Standings == nil {
 		return Good

@@ -4,19 +4,19 @@ package social
 type Visibility int
 
 const (
-	// Hidden: the viewer must not see the post, anywhere.
+	// Hidden means that the viewer must not see the post anywhere.
 	Hidden Visibility = iota
-	// Muted: the post appears in no list and no notification. It is shown where the viewer asks for
-	// it: on its own page and on the author's profile.
+	// Muted means that the post appears in no list and no notification. It is shown where the
+	// viewer asks for it: on its own page and on the author's profile.
 	Muted
-	// Unlisted: the post appears in no public list (the public timeline, the page of a tag). It is
-	// shown to followers, in conversations and on the author's profile.
+	// Unlisted means that the post appears in no public list (the public timeline, the page of a
+	// tag). It is shown to followers, in conversations and on the author's profile.
 	Unlisted
-	// Shown: the post appears everywhere.
+	// Shown means that the post appears everywhere.
 	Shown
 )
 
-// Visible decides how a viewer sees a post. It is the only place that does: every page, list,
+// Visible decides how a viewer sees a post. It is the only function that does so: every page, list,
 // notification and feed calls it. A repost is as visible as the less visible of itself and its
 // original, so callers check both; see timeline.Lists.Select.
 func Visible(v *Viewer, p Post) Visibility {

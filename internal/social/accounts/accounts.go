@@ -34,10 +34,10 @@ func New(opt Options) *Service { return &Service{opt} }
 // Register creates an account and opens its first session. It returns ErrTaken if the name is in
 // use, in any case, and *InvalidError if the name or the password is not allowed.
 //
-// The account is written under its new ID first, where nothing leads to it, and exists from the
-// moment its name is claimed. A process that loses the race for a name removes what it wrote. A
-// crash right after the claim can leave the user missing from the latest users; the first log-in
-// repairs that. Five round trips and one password hash.
+// The account is first written under its new ID, and exists once its name is claimed. A process
+// that loses the race for a name removes the account that it wrote. A crash right after the claim
+// can leave the user missing from the latest users; the first log-in adds the user. Five round
+// trips and one password hash.
 func (a *Service) Register(ctx context.Context, name, password string) (auth.Session, error) {
 	return a.register(ctx, newAccount{name: name, password: password})
 }
@@ -53,14 +53,14 @@ type newAccount struct {
 	fields         []string // additional fields of the user
 	allowReserved  bool     // the name may be reserved for the site
 
-	// onWritten is called when the account is written and nothing leads to it yet. It is called
-	// again if it failed, or if the account was removed because its name was taken meanwhile. It
+	// onWritten is called after the account is written and before its name is claimed. It is called
+	// again after an error, and after the account has been removed because its name was taken. It
 	// may be nil.
 	onWritten func(ctx context.Context, uid string) error
 }
 
-// register creates an account and opens its first session. Along with an error it returns the user
-// of create.
+// register creates an account and opens its first session. On an error, the session holds the user
+// that create returned.
 func (a *Service) register(ctx context.Context, n newAccount) (auth.Session, error) {
 	user, err := a.create(ctx, n)
 	if err != nil {
@@ -74,8 +74,8 @@ func (a *Service) register(ctx context.Context, n newAccount) (auth.Session, err
 	return session, nil
 }
 
-// create creates an account; see Register. Along with an error it returns the user if the account
-// may exist nevertheless.
+// create creates an account; see Register. If the account may exist despite an error, create
+// returns the user along with the error.
 func (a *Service) create(ctx context.Context, n newAccount) (social.User, error) {
 	phc, err := a.prepare(ctx, n)
 	if err != nil {
@@ -88,16 +88,16 @@ func (a *Service) create(ctx context.Context, n newAccount) (social.User, error)
 	}
 	err = a.enter(ctx, n, user)
 	if err != nil && n.onWritten != nil {
-		// Others know of the account, so it must not stay without a name, whether or not the
-		// browser is still waiting. A failed claim can still be in flight, so the hash must not be
-		// deleted either.
-		back, cancel := context.WithTimeout(context.WithoutCancel(ctx), failedTimeout)
+		// onWritten may have recorded the account elsewhere, so the account must not remain without
+		// a name, even if the request has been canceled. A failed claim may still be in flight, so
+		// the hash must not be deleted either.
+		cleanupCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 		defer cancel()
 		if !errors.Is(err, social.ErrTaken) {
-			err = a.enter(back, n, user)
+			err = a.enter(cleanupCtx, n, user)
 		}
 		if errors.Is(err, social.ErrTaken) {
-			err = errors.Join(err, n.onWritten(back, storage.Itoa(user.ID)))
+			err = errors.Join(err, n.onWritten(cleanupCtx, storage.Itoa(user.ID)))
 		}
 	}
 	if errors.Is(err, social.ErrTaken) {
@@ -109,8 +109,8 @@ func (a *Service) create(ctx context.Context, n newAccount) (social.User, error)
 	return user, nil
 }
 
-// enter makes the name of a written account lead to it. It can be repeated until it returns
-// ErrTaken; then the account has been removed.
+// enter claims the name of an account that has been written. It can be repeated until it returns
+// ErrTaken, which means that the account has been removed.
 func (a *Service) enter(ctx context.Context, n newAccount, user social.User) error {
 	if n.onWritten != nil {
 		if err := n.onWritten(ctx, storage.Itoa(user.ID)); err != nil {
@@ -136,15 +136,15 @@ func (a *Service) prepare(ctx context.Context, n newAccount) (phc string, err er
 	if err := auth.CheckPassword(n.password, n.name); err != nil {
 		return "", err
 	}
-	// Before hashing, which costs far more than a round trip.
-	if err := a.isFree(ctx, n.name); err != nil {
+	// Check before hashing, which costs far more than a round trip.
+	if err := a.checkFree(ctx, n.name); err != nil {
 		return "", err
 	}
 	return a.Auth.HashNew(ctx, n.password)
 }
 
-// isFree returns ErrTaken if a name is in use, or belonged to a deleted account.
-func (a *Service) isFree(ctx context.Context, name string) error {
+// checkFree returns ErrTaken if a name is in use, or belonged to a deleted account.
+func (a *Service) checkFree(ctx context.Context, name string) error {
 	owners, err := a.Directory.Owners(ctx, name)
 	if err == nil && owners[0].First() != "" {
 		err = social.ErrTaken
@@ -152,8 +152,8 @@ func (a *Service) isFree(ctx context.Context, name string) error {
 	return err
 }
 
-// createUser writes the hash of a user under the next ID. If that ID is in use, because the counter
-// fell back when a server lost its last second of writes, it takes the one after it.
+// createUser writes the hash of a user under the next free ID. It skips IDs in use, because the
+// counter falls back when a server loses its last second of writes.
 func (a *Service) createUser(ctx context.Context, fields ...string) (int64, error) {
 	for {
 		id, err := a.DB.NextID(ctx, storage.NextUserID)
@@ -183,7 +183,7 @@ func (a *Service) Claim(ctx context.Context, user social.User) error {
 }
 
 // checkReserved returns *InvalidError if a name is reserved, looks like a reserved one, or looks
-// like the name of somebody who has a role. Two round trips.
+// like the name of a user with a role. Two round trips.
 func (a *Service) checkReserved(ctx context.Context, name string) error {
 	if social.IsReservedName(name) {
 		return social.Invalid("username", "That username is reserved. Please choose another one.")
@@ -193,7 +193,7 @@ func (a *Service) checkReserved(ctx context.Context, name string) error {
 		return err
 	}
 	for _, user := range staff {
-		if social.LooksLike(name, user.Name) && !strings.EqualFold(name, user.Name) { // an equal name is simply taken
+		if social.LooksLike(name, user.Name) && !strings.EqualFold(name, user.Name) { // an equal name is reported as taken
 			return social.Invalid("username", "That username looks too much like another one. Please choose another one.")
 		}
 	}

@@ -18,9 +18,8 @@ import (
 // MaxReason is the maximum length of the reason for joining, in characters.
 const MaxReason = 500
 
-// apply creates an account that needs approval: it is suspended from the moment it is written, and
-// before its name leads to it. It returns ErrPending, or the error because of which there is no
-// account.
+// apply creates an account that needs approval: the account is suspended from the moment it is
+// written, before its name is claimed. It returns ErrPending on success.
 func (s *SignUps) apply(ctx context.Context, p SignUp) error {
 	reason, err := social.CleanLine(p.Reason, "reason", MaxReason)
 	if err != nil {
@@ -41,7 +40,7 @@ func (s *SignUps) apply(ctx context.Context, p SignUp) error {
 	if err != nil {
 		return err
 	}
-	// For other accounts, the first session does this.
+	// For other accounts, opening the first session does this.
 	list := s.accounts.Directory.AddLatest(user.Name, float64(user.Joined.Unix()))
 	if err := reply.FirstError(s.accounts.DB.Client.DoMulti(ctx, list...)); err != nil {
 		return fmt.Errorf("social: register: %w", err)
@@ -55,22 +54,22 @@ var (
 	modeReplaceScript = script.New(modeReplaceSource).Retryable()
 )
 
-// watchCrowd counts a sign-up on an open site, and turns approval on if there are too many. The
-// account exists already, so failures are only logged, and the next sign-up counts again. One round
+// watchCrowd counts a sign-up on an open site, and makes approval required if there are too many.
+// The account already exists, so errors are only logged; the next sign-up counts again. One round
 // trip.
 func (s *SignUps) watchCrowd(ctx context.Context) {
-	crowd, err := s.isCrowd(ctx)
-	if err == nil && crowd != "" {
-		err = s.requireApproval(ctx, crowd)
+	reason, err := s.countSignUp(ctx)
+	if err == nil && reason != "" {
+		err = s.requireApproval(ctx, reason)
 	}
 	if err != nil && ctx.Err() == nil {
 		s.opt.Log.WarnContext(ctx, "cannot count sign-ups", "error", err)
 	}
 }
 
-// isCrowd adds a sign-up to `signup_times`, the times of the latest ones. If the limit is reached,
-// it returns how many there were within which time, otherwise an empty string.
-func (s *SignUps) isCrowd(ctx context.Context) (string, error) {
+// countSignUp adds a sign-up to `signup_times`, the times of the latest ones. If a limit is
+// reached, it returns the number of sign-ups and the time as a text, otherwise an empty string.
+func (s *SignUps) countSignUp(ctx context.Context) (string, error) {
 	windows := s.opt.Limits.Crowds()
 	if len(windows) == 0 {
 		return "", nil
@@ -101,25 +100,25 @@ func (s *SignUps) isCrowd(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// requireApproval turns approval on, unless somebody has just chosen another mode.
-func (s *SignUps) requireApproval(ctx context.Context, why string) error {
+// requireApproval changes the mode to SignUpApproval, unless the mode is no longer SignUpOpen.
+func (s *SignUps) requireApproval(ctx context.Context, reason string) error {
 	mode, err := s.SignUpMode(social.WithFresh(ctx))
 	if err != nil || mode != SignUpOpen {
 		return err
 	}
-	err = s.opt.Audit.Add(ctx, audit.Entry{Actor: social.Automatic, Action: "sign-up-mode", Note: string(SignUpApproval) + ": " + why})
+	err = s.opt.Audit.Add(ctx, audit.Entry{Actor: social.Automatic, Action: "sign-up-mode", Note: string(SignUpApproval) + ": " + reason})
 	if err != nil {
 		return err
 	}
 	c := s.accounts.DB.Client
 	err = modeReplaceScript.Run(ctx, c, []string{storage.Site}, []string{string(SignUpOpen), string(SignUpApproval)}).Error()
 	if err == nil {
-		// When the site is opened again, counting starts over.
+		// Counting starts over when the site is opened again.
 		err = c.Do(ctx, c.B().Del().Key(storage.SignUpTimes).Build().ToRetryable()).Error()
 	}
 	if err != nil {
-		return fmt.Errorf("social: require an approval of sign-ups: %w", err)
+		return fmt.Errorf("social: require approval of sign-ups: %w", err)
 	}
-	s.opt.Log.WarnContext(ctx, "new accounts need the approval of a moderator from now on", "reason", why)
+	s.opt.Log.WarnContext(ctx, "new accounts now need approval by a moderator", "reason", reason)
 	return nil
 }

@@ -1,3 +1,3 @@
 // Package accounts creates accounts ([Service]), decides who may sign up ([SignUps]), stores what
-// users say about themselves ([Profiles]), and deletes accounts ([Leaving]).
+// users say about themselves ([Profiles]), and exports and deletes accounts ([Leaving]).
 package accounts

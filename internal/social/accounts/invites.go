@@ -41,7 +41,7 @@ var (
 	ErrNoInvite      = errors.New("social: no such invitation")
 	ErrInviteUsedUp  = errors.New("social: the invitation is used up")
 	ErrInviteExpired = errors.New("social: the invitation has expired")
-	// errTooManyInvites: there are already maxInvites.
+	// errTooManyInvites reports that there are already maxInvites invitations.
 	errTooManyInvites = errors.New("social: too many invitations")
 )
 
@@ -54,8 +54,8 @@ const (
 	maxInviteNote = 200
 	// expiredInviteTTL is how long an invitation is listed after it expires.
 	expiredInviteTTL = 30 * 24 * time.Hour
-	// inviteIDLength is how many characters of a digest form an ID: enough to distinguish a
-	// thousand.
+	// inviteIDLength is how many characters of a digest form an ID: enough to distinguish
+	// maxInvites invitations.
 	inviteIDLength = 12
 	// inviteTokenLength is the length of a token: 20 random bytes in base64.
 	inviteTokenLength = 27
@@ -68,7 +68,7 @@ type Invite struct {
 	Created, Expires time.Time
 	By               int64 // the user who created it; 0 for an operator
 	Note             string
-	// Paused: whoever created it may not invite people now. SignUps sets it.
+	// Paused reports that the creator may not invite people now. SignUps sets it.
 	Paused bool
 
 	digest string
@@ -100,9 +100,9 @@ func parseInvite(digest, text string) (i Invite, ok bool) {
 // inviteStore stores the invitations: links with a use limit and an expiry.
 //
 // The secret of a link is its token. Only the SHA-256 of a token is stored, in the hash `invites`,
-// so a copy of the database invites nobody. A script takes a use before the account is written, and
-// the use is given back if that fails, so two people who share the last use cannot both have it. A
-// process that dies in between loses the use.
+// so a copy of the database contains no usable links. A script takes a use before the account is
+// written, and the use is given back if registration fails, so two people cannot both sign up with
+// the last use. A process that dies in between loses the use.
 type inviteStore struct{ client rueidis.Client }
 
 // newInviteStore returns the inviteStore of a database.
@@ -114,7 +114,7 @@ func inviteDigest(token string) string {
 }
 
 // Prune removes the invitations that expired a month ago, and returns how many are left. One round
-// trip, and one for each that it removes.
+// trip, and one for each removed invitation.
 func (s inviteStore) Prune(ctx context.Context, now time.Time) (left int, err error) {
 	all, err := s.All(ctx)
 	if err != nil {
@@ -211,8 +211,7 @@ func (s inviteStore) Find(ctx context.Context, token string, now time.Time) (Inv
 	return i, nil
 }
 
-// Take takes one use of the invitation of a token; see Find for its errors. One round
-// trip.
+// Take takes one use of the invitation of a token; see Find for its errors. One round trip.
 func (s inviteStore) Take(ctx context.Context, token string, now time.Time) error {
 	if len(token) != inviteTokenLength {
 		return ErrNoInvite
@@ -236,12 +235,12 @@ func (s inviteStore) Take(ctx context.Context, token string, now time.Time) erro
 func (s inviteStore) GiveBack(ctx context.Context, token string) error {
 	err := inviteGiveBackScript.Run(ctx, s.client, []string{storage.Invites}, []string{inviteDigest(token)}).Error()
 	if err != nil {
-		return fmt.Errorf("social: give a use of an invitation back: %w", err)
+		return fmt.Errorf("social: give back a use of an invitation: %w", err)
 	}
 	return nil
 }
 
-// RemoveAll removes the invitations that a user has created.
+// RemoveAll removes the invitations that a user created.
 func (s inviteStore) RemoveAll(ctx context.Context, uid int64) error {
 	all, err := s.All(ctx)
 	if err != nil {

@@ -30,10 +30,10 @@ func NewLeaving(db storage.Database, u *storage.Users, engine *removal.Engine, h
 	return &Leaving{client: db.Client, users: u, removal: engine, hide: hide, pictures: pictures}
 }
 
-// DeleteAccount closes an account: from now on nobody sees the user or their posts, their sessions
-// have ended, and nobody can log in. Everything else is deleted in the background, and finished
-// whatever interrupts it; see package removal. The name is never free again. It returns ErrNotFound
-// if there is no such user. About ten round trips.
+// DeleteAccount closes an account: it hides the user and their posts, ends their sessions, and
+// prevents log-ins. Everything else is deleted in the background, and resumed after interruptions;
+// see package removal. The name stays taken. It returns ErrNotFound if there is no such user. About
+// ten round trips.
 func (l *Leaving) DeleteAccount(ctx context.Context, uid int64) error {
 	err := l.removal.Delete(ctx, uid)
 	l.users.ForgetLatest()
@@ -46,15 +46,16 @@ func (l *Leaving) DeleteAccount(ctx context.Context, uid int64) error {
 	return l.hide(ctx, storage.Itoa(uid))
 }
 
-// FinishRemoval deletes the rest of an account that DeleteAccount has closed, and returns when
-// nothing is left of it, which takes at least ten seconds.
+// FinishRemoval deletes the remaining data of an account that DeleteAccount has closed. It returns
+// when no data is left, which takes at least ten seconds.
 func (l *Leaving) FinishRemoval(ctx context.Context, uid int64) error {
 	return l.removal.Finish(ctx, uid)
 }
 
-// Export writes an archive (zip) of everything a user has written and done. It returns ErrNotFound
-// before writing anything. site is the address of the site, such as https://example.com; if it is
-// empty, paths replace addresses. It reads in pages and keeps only one of them in memory.
+// Export writes an archive (zip) of everything a user has written and done. If there is no such
+// user, it returns ErrNotFound before writing anything. site is the address of the site, such as
+// https://example.com; if site is empty, paths replace addresses. Export reads in pages and keeps
+// only one page in memory.
 func (l *Leaving) Export(ctx context.Context, uid int64, site string, w io.Writer) error {
 	err := takeout.Write(ctx, l.client, l.pictures, uid, site, w)
 	if errors.Is(err, takeout.ErrNoUser) {

@@ -1,4 +1,4 @@
--- Changes who can sign up, if that has not changed meanwhile.
+-- Changes who can sign up, if the mode is still the expected one.
 -- KEYS[1]   hash: the settings of the site
 -- ARGV[1]   the expected mode; a site without a mode is open
 -- ARGV[2]   the new mode

@@ -23,7 +23,7 @@ type UserProfile struct {
 	Bio         string   // may have several lines
 	Links       []string // addresses of web pages
 	Pinned      int64    // the post shown first on the profile; 0 for none
-	// Unsearchable: the user's posts are not found by other people's searches.
+	// Unsearchable excludes the user's posts from other people's searches.
 	Unsearchable bool
 	Header       string // the path of the picture above the profile, as in social.User.Avatar
 }
@@ -84,8 +84,8 @@ func (p *Profiles) Get(ctx context.Context, uid int64) (UserProfile, error) {
 	return profile, nil
 }
 
-// readLinks parses stored links. A database can contain any text, so it drops those that are not
-// addresses of web pages.
+// readLinks parses stored links. It drops any that are not web addresses, because a database can
+// contain any text.
 func readLinks(text string) []string {
 	if len(text) > MaxLinks*(MaxLink+1) {
 		return nil
@@ -101,8 +101,8 @@ func readLinks(text string) []string {
 
 // Edit changes the display name, the bio and the links of a user; Pin and Unpin change the pinned
 // post. It returns *InvalidError if something is not allowed, and ErrNotFound if there is no such
-// user. The latest posts of the user show a new display name immediately in this process, all
-// others within a minute. About eight round trips, two more for a new display name.
+// user. The user's latest posts show a new display name immediately in this process; all posts show
+// it everywhere within a minute. About eight round trips, two more for a new display name.
 func (p *Profiles) Edit(ctx context.Context, user social.User, profile UserProfile) error {
 	name, err := social.CleanLine(profile.DisplayName, "display_name", MaxDisplayName)
 	if err != nil {
@@ -119,8 +119,8 @@ func (p *Profiles) Edit(ctx context.Context, user social.User, profile UserProfi
 	if err != nil {
 		return err
 	}
-	for _, text := range []struct{ field, text string }{{"display_name", name}, {"bio", bio}, {"links", strings.Join(links, " ")}} {
-		if err := p.Blocklist.CheckText(ctx, text.field, text.text); err != nil {
+	for _, input := range []struct{ field, text string }{{"display_name", name}, {"bio", bio}, {"links", strings.Join(links, " ")}} {
+		if err := p.Blocklist.CheckText(ctx, input.field, input.text); err != nil {
 			return err
 		}
 	}
@@ -147,7 +147,7 @@ func (p *Profiles) Edit(ctx context.Context, user social.User, profile UserProfi
 	return p.TouchPosts(ctx, user.ID)
 }
 
-// TouchPosts makes the next readers of a user's latest posts read them again.
+// TouchPosts makes the next readers in this process see the current state of a user's latest posts.
 func (p *Profiles) TouchPosts(ctx context.Context, uid int64) error {
 	const latest = "49"
 	b := p.DB.Client.B()
@@ -187,7 +187,7 @@ func (p *Profiles) Pin(ctx context.Context, user social.User, id int64) error {
 	return p.Users.Edit(ctx, user.ID, "pinned", storage.Itoa(id))
 }
 
-// Unpin removes a post from the top of its author's profile, if it is there. One round trip.
+// Unpin removes a post from the top of its author's profile, if the post is pinned. One round trip.
 func (p *Profiles) Unpin(ctx context.Context, user social.User, id int64) error {
 	found, err := p.Views.Get(ctx, id)
 	if err != nil {
@@ -232,8 +232,8 @@ func cleanLinks(typed []string) ([]string, error) {
 	return links, nil
 }
 
-// cleanLink returns the address of a web page in its usual form, or empty for an empty text.
-// Without a scheme it is an https address.
+// cleanLink returns the address of a web page in its usual form, or an empty string for an empty
+// text. An address without a scheme becomes an https address.
 func cleanLink(typed string) (string, error) {
 	invalid := social.Invalid("links", "Use web addresses such as https://example.com.")
 	typed = strings.TrimSpace(typed)

@@ -52,7 +52,7 @@ type SignUpOptions struct {
 	Blocklist *blocklist.List
 	Limits    *limits.Limits
 	Log       *slog.Logger
-	// FollowStanding records the standing of a user, who may have just been written.
+	// FollowStanding records the standing of a user whose account may have just been written.
 	FollowStanding func(ctx context.Context, uid string) error
 }
 
@@ -61,19 +61,19 @@ func NewSignUps(a *Service, opt SignUpOptions) *SignUps {
 	return &SignUps{opt: opt, accounts: a, invites: newInviteStore(a.DB.Client)}
 }
 
-// RemoveInvites removes the invitations of a user when an account is deleted.
+// RemoveInvites removes the invitations created by a user whose account is deleted.
 func (s *SignUps) RemoveInvites(ctx context.Context, uid int64) error {
 	return s.invites.RemoveAll(ctx, uid)
 }
 
-// SignUpMode returns who can sign up. It is answered from memory until somebody changes it.
+// SignUpMode returns who can sign up. The mode is cached in memory until it changes.
 func (s *SignUps) SignUpMode(ctx context.Context) (SignUpMode, error) {
 	name, err := s.accounts.DB.Read(ctx, s.accounts.DB.Client.B().Hget().Key(storage.Site).Field(storage.SignUpField).Cache()).ToString()
 	if rueidis.IsRedisNil(err) {
 		return SignUpOpen, nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("social: read who can sign up: %w", err)
+		return "", fmt.Errorf("social: read the sign-up mode: %w", err)
 	}
 	mode, ok := ParseSignUpMode(name)
 	if !ok {
@@ -83,7 +83,7 @@ func (s *SignUps) SignUpMode(ctx context.Context) (SignUpMode, error) {
 }
 
 // SetSignUpMode changes who can sign up, in all processes immediately. Only admins and operators
-// may do that. A change without effect is not in the audit log. It returns ErrForbidden or
+// may change the mode. A change to the current mode is not logged. It returns ErrForbidden or
 // *InvalidError. Three round trips.
 func (s *SignUps) SetSignUpMode(ctx context.Context, actor social.Actor, mode SignUpMode) error {
 	if _, ok := ParseSignUpMode(string(mode)); !ok {
@@ -99,12 +99,12 @@ func (s *SignUps) SetSignUpMode(ctx context.Context, actor social.Actor, mode Si
 		return err
 	}
 	b := s.accounts.DB.Client.B()
-	// The second command makes sure the invalidation message of the first has arrived.
+	// The second command ensures that the invalidation message of the first has arrived.
 	res := s.accounts.DB.Client.DoMulti(ctx,
 		b.Hset().Key(storage.Site).FieldValue().FieldValue(storage.SignUpField, string(mode)).Build().ToRetryable(),
 		b.Exists().Key(storage.Site).Build())
 	if err := res[0].Error(); err != nil {
-		return fmt.Errorf("social: change who can sign up: %w", err)
+		return fmt.Errorf("social: change the sign-up mode: %w", err)
 	}
 	return nil
 }
@@ -118,9 +118,9 @@ type SignUp struct {
 }
 
 // SignUp registers a person if the mode allows it; see Register. It returns ErrSignUpClosed,
-// ErrNoInvite, ErrInviteUsedUp or ErrInviteExpired. An invitation is used only if it is needed, and
-// not if no account results. ErrPending reports that the account exists, without a session, and
-// that nobody sees it until a moderator approves it.
+// ErrNoInvite, ErrInviteUsedUp or ErrInviteExpired. An invitation is used only if it is needed and
+// an account is created. ErrPending reports that the account exists without a session, and is
+// hidden until a moderator approves it.
 func (s *SignUps) SignUp(ctx context.Context, p SignUp) (auth.Session, error) {
 	mode, err := s.SignUpMode(ctx)
 	if err != nil {
@@ -152,25 +152,25 @@ func (s *SignUps) SignUp(ctx context.Context, p SignUp) (auth.Session, error) {
 	if err == nil {
 		return session, nil
 	}
-	// Continue whether or not the browser is still waiting.
-	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), failedTimeout)
+	// Clean up even if the request has been canceled.
+	cleanupCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 	if uid := session.User.ID; uid != 0 {
 		// The failed operation may have created the account.
-		if owners, failed := s.accounts.Directory.Owners(back, p.Name); failed != nil || owners[0].First() == storage.Itoa(uid) {
-			return auth.Session{}, errors.Join(err, failed)
+		if owners, ownersErr := s.accounts.Directory.Owners(cleanupCtx, p.Name); ownersErr != nil || owners[0].First() == storage.Itoa(uid) {
+			return auth.Session{}, errors.Join(err, ownersErr)
 		}
 	}
-	return auth.Session{}, errors.Join(err, s.invites.GiveBack(back, p.Invite))
+	return auth.Session{}, errors.Join(err, s.invites.GiveBack(cleanupCtx, p.Invite))
 }
 
 // repeatWindow is how long a sign-up can be repeated.
 const repeatWindow = 10 * time.Minute
 
-// Repeat logs in a person whose SignUp was refused because the same form has created the account a
-// moment ago: the first answer was lost, or the form was sent twice. It returns ErrPending as
-// SignUp does. Any other error means that the account is not known to be theirs; it is ErrBadLogin
-// for a wrong password of a new account. Tries count as log-in tries.
+// Repeat logs in a person whose SignUp was refused because the same form had just created the
+// account: the first response was lost, or the form was sent twice. It returns ErrPending as SignUp
+// does. After any other error, the account may belong to somebody else; the error is ErrBadLogin
+// for a wrong password of a new account. Calls count as log-in attempts.
 func (s *SignUps) Repeat(ctx context.Context, p SignUp) (auth.Session, error) {
 	user, err := s.accounts.Users.UserByName(ctx, p.Name)
 	if err != nil {
@@ -222,8 +222,8 @@ func (p SignUp) account() newAccount {
 	return n
 }
 
-// failedTimeout limits the cleanup after a failed registration, of its invitation or its account.
-const failedTimeout = 2 * time.Second
+// cleanupTimeout limits how long a failed registration cleans up its invitation or its account.
+const cleanupTimeout = 2 * time.Second
 
 // NewInvite is an invitation to create.
 type NewInvite struct {
@@ -233,8 +233,8 @@ type NewInvite struct {
 	Note string // for those who manage invitations, at most 200 bytes
 }
 
-// maxInviteFor is the maximum time for which an invitation can be used.
-const maxInviteFor = 366 * 24 * time.Hour
+// maxInviteTTL is the maximum time for which an invitation can be used.
+const maxInviteTTL = 366 * 24 * time.Hour
 
 // CreateInvite creates an invitation and returns its token, which cannot be read again. It returns
 // *InvalidError if something is not allowed. It writes to the audit log. Three round trips.
@@ -243,7 +243,7 @@ func (s *SignUps) CreateInvite(ctx context.Context, n NewInvite) (token string, 
 	switch {
 	case n.Uses < 1 || n.Uses > maxInviteUses:
 		return "", Invite{}, social.Invalid("uses", "Use a number from 1 to {n}.", maxInviteUses)
-	case n.For < time.Minute || n.For > maxInviteFor:
+	case n.For < time.Minute || n.For > maxInviteTTL:
 		return "", Invite{}, social.Invalid("expires", "Use a duration from one minute to one year.")
 	case len(note) > maxInviteNote:
 		return "", Invite{}, social.Invalid("note", "This is too long. Use at most {n} bytes.", maxInviteNote)
@@ -270,22 +270,21 @@ func (s *SignUps) CreateInvite(ctx context.Context, n NewInvite) (token string, 
 	return token, created, err
 }
 
-// Invites returns all invitations, latest first. One round trip, and two for each person who
-// created one.
+// Invites returns all invitations, latest first. One round trip, and two for each creator.
 func (s *SignUps) Invites(ctx context.Context) ([]Invite, error) {
 	all, err := s.invites.All(ctx)
 	if err != nil {
 		return nil, err
 	}
-	may := map[int64]bool{}
+	allowed := map[int64]bool{} // by creator
 	for k := range all {
 		by := all[k].By
-		if _, known := may[by]; !known {
-			if may[by], err = s.mayInvite(ctx, by); err != nil {
+		if _, known := allowed[by]; !known {
+			if allowed[by], err = s.mayInvite(ctx, by); err != nil {
 				return nil, err
 			}
 		}
-		all[k].Paused = !may[by]
+		all[k].Paused = !allowed[by]
 	}
 	return all, nil
 }
@@ -307,8 +306,8 @@ func (s *SignUps) mayInvite(ctx context.Context, uid int64) (bool, error) {
 	return !info.Standing.Hidden(), err
 }
 
-// usable returns the invitation of a token, or the error of SignUp, which is also ErrNoInvite while
-// its creator may not invite people. At most three round trips.
+// usable returns the invitation of a token, or the error that SignUp returns, which is ErrNoInvite
+// also while the creator of the invitation may not invite people. At most three round trips.
 func (s *SignUps) usable(ctx context.Context, token string) (Invite, error) {
 	found, err := s.invites.Find(ctx, token, s.accounts.Now())
 	if err != nil {
@@ -320,7 +319,7 @@ func (s *SignUps) usable(ctx context.Context, token string) (Invite, error) {
 	return found, nil
 }
 
-// FindInvite returns the invitation of a token, or the error of SignUp.
+// FindInvite returns the invitation of a token, or the error that SignUp would return.
 func (s *SignUps) FindInvite(ctx context.Context, token string) (Invite, error) {
 	mode, err := s.SignUpMode(ctx)
 	if err != nil {
@@ -332,8 +331,7 @@ func (s *SignUps) FindInvite(ctx context.Context, token string) (Invite, error) 
 	return s.usable(ctx, token)
 }
 
-// RevokeInvite removes the invitation with an ID, or returns ErrNotFound. Three round
-// trips.
+// RevokeInvite removes the invitation with an ID, or returns ErrNotFound. Three round trips.
 func (s *SignUps) RevokeInvite(ctx context.Context, actor social.Actor, id string) (Invite, error) {
 	found, err := s.invites.ByID(ctx, id)
 	if errors.Is(err, ErrNoInvite) {

@@ -24,20 +24,20 @@ import (
 //
 // A database of the Retwis of 2014 keeps its keys; Adopt adds what that program did not store:
 //
-//   - Each username is found in any case. Where two differ only in case, the first one found gets
-//     both spellings, and the other its own.
+//   - Each username is found in any case. If two usernames differ only in case, the first one
+//     found gets both spellings, and the other one only its own.
 //   - The time of registration is copied to the user.
 //   - Each profile lists all existing posts of its owner.
-//   - Counters below the IDs in use are moved past them.
+//   - Counters are raised to the largest ID in use.
 //
-// Unreadable entries are logged and skipped. It returns Err2009 or ErrForeign for a database that it
-// rejects. If the keys of a single server were loaded into a Cluster, or the other way round, it
-// converts them to the layout of this kind of server (storage.Directory.Rearrange); on a single
-// server, home timelines are then complete and do not expire.
+// Unreadable entries are logged and skipped. Adopt returns Err2009 or ErrForeign for a database
+// that it rejects. If the keys of a single server were loaded into a Cluster, or the other way
+// round, Adopt converts them to the layout of this kind of server (storage.Directory.Rearrange); on
+// a single server, home timelines are then complete and do not expire.
 //
-// It takes one round trip on a database that it has adopted before. Otherwise it scans all keys a
-// few times in short steps and calls progress (which may be nil) with the approximate number of
-// keys so far and in total. After a crash, the next call repeats it; several processes can adopt a
+// On a database that it has adopted before, Adopt takes one round trip. Otherwise it scans all keys
+// a few times in short steps and calls progress (which may be nil) with the approximate number of
+// keys so far and in total. After a crash, the next call starts over. Several processes can adopt a
 // database at once, and serve it as soon as Adopt returns.
 func (d Database) Adopt(ctx context.Context, progress func(done, total int64)) error {
 	if progress == nil {
@@ -88,7 +88,7 @@ func (d Database) adopt(ctx context.Context, progress func(done, total int64)) (
 }
 
 // Exists reports whether a database contains a site, adopted or not, complete or not. A site that
-// was served once counts, even if nobody has signed up. It returns Err2009 if the only site is one
+// has been served counts even if nobody has signed up. It returns Err2009 if the only site is one
 // of 2009.
 func Exists(ctx context.Context, client rueidis.Client) (bool, error) {
 	b := client.B()
@@ -117,9 +117,9 @@ type adoption struct {
 	progress    func(done, total int64)
 	done, total int64
 	mu          sync.Mutex // guards users and lastUser
-	users       int64
-	lastUser    int64 // the largest IDs in use
-	lastPost    int64
+	users       int64      // the number of existing users
+	lastUser    int64      // the largest user ID in use
+	lastPost    int64      // the largest post ID in use
 }
 
 func (a *adoption) run(ctx context.Context) error {
@@ -142,7 +142,7 @@ func (a *adoption) run(ctx context.Context) error {
 	return a.complete(ctx)
 }
 
-// complete adds what the layout of 2014 lacks.
+// complete adds posts to profiles and raises the counters.
 func (a *adoption) complete(ctx context.Context) error {
 	err := a.d.keys(ctx, storage.PostPrefix+"*", func(keys []string, seen int64) error {
 		a.seen(seen)
@@ -181,7 +181,7 @@ func (a *adoption) seen(keys int64) {
 	a.progress(min(a.done, a.total), a.total)
 }
 
-// adoptNames scans `users`.
+// adoptNames adopts each username in `users`.
 func (a *adoption) adoptNames(ctx context.Context) error {
 	for page, err := range scan.Hash(ctx, a.d.client, storage.UserNames, scanCount) {
 		if err != nil {
@@ -191,7 +191,7 @@ func (a *adoption) adoptNames(ctx context.Context) error {
 			name, owner := page[2*i], page[2*i+1]
 			uid, ok := storage.ParseID(owner)
 			if !ok {
-				a.d.log.WarnContext(ctx, "skipped a username that leads to no user", "key", storage.UserNames, "username", name, "user", owner)
+				a.d.log.WarnContext(ctx, "skipped a username without a valid user ID", "key", storage.UserNames, "username", name, "user", owner)
 				return nil
 			}
 			return a.adoptName(ctx, name, uid)
@@ -261,7 +261,7 @@ func (a *adoption) adoptPosts(ctx context.Context, keys []string) error {
 		return nil
 	}
 	for i, res := range client.DoMulti(ctx, reads...) {
-		a.lastPost = max(a.lastPost, ids[i]) // of any type: no new post can have this key
+		a.lastPost = max(a.lastPost, ids[i]) // keys of any type count: no new post can use one
 		author, err := reply.TextOrEmpty(res)
 		if err != nil {
 			return fmt.Errorf("key %s: %w", storage.PostKey(ids[i]), err)
@@ -280,7 +280,7 @@ var raiseSource string
 
 var raiseScript = script.New(raiseSource).Retryable()
 
-// Raise moves a counter to last, if it is lower.
+// Raise sets a counter to last, if the counter is lower.
 func Raise(ctx context.Context, client rueidis.Client, counter string, last int64) error {
 	if last == 0 {
 		return nil

@@ -19,22 +19,22 @@ type Database struct {
 	cluster bool
 }
 
-// New returns the database behind client, which the caller keeps owning. Warnings for the operator
-// go to log.
+// New returns the database of client. The caller remains the owner of client. Warnings for the
+// operator go to log.
 func New(client rueidis.Client, log *slog.Logger) Database {
 	return Database{client: client, log: log, cluster: client.Mode() == rueidis.ClientModeCluster}
 }
 
 const (
-	// scanCount is how many keys or fields one step of a scan requests: well under a millisecond of
-	// the server's time.
+	// scanCount is how many keys or fields one step of a scan requests. A step takes the server
+	// well under a millisecond.
 	scanCount = 1000
-	// scanTimeout limits the wait for one node of a Cluster, which may be gone for good.
+	// scanTimeout limits the wait for one node of a Cluster, which may be permanently down.
 	scanTimeout = 15 * time.Second
 )
 
 // keys calls visit with every matching key, in pages; seen is the approximate number of keys that
-// the server passed to find them. A key may be visited twice.
+// the server scanned for the page. A key may be visited twice.
 func (d Database) keys(ctx context.Context, match string, visit func(keys []string, seen int64) error) error {
 	for page, err := range scan.Keys(ctx, d.client, scan.Pattern{Match: match, Count: scanCount, Timeout: scanTimeout}) {
 		if err != nil {
@@ -47,7 +47,7 @@ func (d Database) keys(ctx context.Context, match string, visit func(keys []stri
 	return nil
 }
 
-// layout returns the layout version, which is empty if the database was not adopted yet.
+// layout returns the layout version, which is empty if the database has not been adopted yet.
 func (d Database) layout(ctx context.Context) (string, error) {
 	return reply.TextOrEmpty(d.client.Do(ctx, d.client.B().Get().Key(storage.LayoutVersion).Build()))
 }

@@ -15,16 +15,16 @@ import (
 )
 
 var (
-	// ErrForeign: the database has keys of other programs and no Retwis; see Share.
+	// ErrForeign reports that the database has keys of other programs and no Retwis; see Share.
 	ErrForeign = errors.New("the database has keys of other programs but no Retwis")
-	// Err2009: the database contains a site of the case study of 2009, maybe next to one of 2014.
-	// Its IDs denote different users and posts.
+	// Err2009 reports that the database contains a site of the case study of 2009, perhaps next to
+	// a site of 2014. The IDs of the site of 2009 denote different users and posts.
 	Err2009 = errors.New("the database holds a site of 2009, whose keys are different")
 )
 
-// Share marks the database as this site's although other programs have keys in it: Adopt no longer
-// returns ErrForeign. Nothing else separates the programs. An empty database is marked too, so that
-// keys from before the first registration do not count as those of another program.
+// Share marks the database as belonging to this site although other programs have keys in it. Adopt
+// then no longer returns ErrForeign. Nothing else separates the programs. Adopt marks an empty
+// database too, so that keys written before the first registration do not count as foreign.
 func (d Database) Share(ctx context.Context) error {
 	err := d.client.Do(ctx, d.client.B().Set().Key(storage.LayoutOwner).Value("retwis").Build()).Error()
 	if err != nil {
@@ -36,8 +36,8 @@ func (d Database) Share(ctx context.Context) error {
 // shownKeys is how many keys of other programs an error lists.
 const shownKeys = 3
 
-// claimDatabase marks a database without a site as this one's, or returns ErrForeign, or Err2009
-// for a database of 2009 that has lost its counters. Keys of the toolkit are accepted.
+// claimDatabase marks a database without a site as belonging to this site. It returns ErrForeign,
+// or Err2009 for a database of 2009 that has lost its counters. Keys of the toolkit are accepted.
 func (d Database) claimDatabase(ctx context.Context) error {
 	if claimed, err := d.isClaimed(ctx); err != nil || claimed {
 		return err
@@ -62,16 +62,16 @@ func (d Database) claimDatabase(ctx context.Context) error {
 		return err
 	}
 	if len(foreign) > 0 {
-		// The keys may belong to another process of this site, which was faster.
+		// Another process of this site may have claimed the database and written the keys.
 		if claimed, err := d.isClaimed(ctx); err != nil || claimed {
 			return err
 		}
-		return d.foreign(ctx, foreign[:min(len(foreign), shownKeys)])
+		return d.foreignError(ctx, foreign[:min(len(foreign), shownKeys)])
 	}
 	return d.Share(ctx)
 }
 
-// isClaimed reports whether the database is marked as a site's.
+// isClaimed reports whether the database is marked as belonging to a site.
 func (d Database) isClaimed(ctx context.Context) (bool, error) {
 	for _, key := range []string{storage.LayoutOwner, storage.LayoutVersion} {
 		text, err := reply.Text(d.client.Do(ctx, d.client.B().Get().Key(key).Build()))
@@ -82,8 +82,8 @@ func (d Database) isClaimed(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// foreign returns the error that lists some keys of other programs.
-func (d Database) foreign(ctx context.Context, keys []string) error {
+// foreignError returns an ErrForeign that lists some keys of other programs.
+func (d Database) foreignError(ctx context.Context, keys []string) error {
 	cmds := make(rueidis.Commands, len(keys))
 	for i, name := range keys {
 		cmds[i] = d.client.B().Type().Key(name).Build()
@@ -99,9 +99,9 @@ func (d Database) foreign(ctx context.Context, keys []string) error {
 	return fmt.Errorf("%w: it has %s", ErrForeign, strings.Join(shown, ", "))
 }
 
-// notToolkit returns the keys that the toolkit has not written: locks begin with redlock:, and the
-// keys of an index or a model have a base name with a key NAME.meta. metas caches such names
-// between calls.
+// notToolkit returns the keys that were not written by the toolkit. The keys of locks begin with
+// "redlock:"; the keys of an index or a model have a base name for which a key NAME.meta exists.
+// metas caches base names between calls.
 func (d Database) notToolkit(ctx context.Context, metas map[string]bool, keys []string) ([]string, error) {
 	var unknown, bases []string
 	var cmds rueidis.Commands
@@ -137,7 +137,7 @@ func (d Database) notToolkit(ctx context.Context, metas map[string]bool, keys []
 	return slices.DeleteFunc(unknown, func(name string) bool { return hasOwner(metas, name) }), nil
 }
 
-// maxMetas limits the names that notToolkit caches.
+// maxMetas limits the base names that notToolkit caches.
 const maxMetas = 10_000
 
 func hasOwner(metas map[string]bool, name string) bool {

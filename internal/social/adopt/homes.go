@@ -11,8 +11,8 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// convertedAtOnce is how many home timelines one call of Converter.Convert examines.
-const convertedAtOnce = 50
+// convertBatch is how many home timelines one call of Converter.Convert examines.
+const convertBatch = 50
 
 // completeHomes makes the home timelines of a Cluster, which expire and can lack posts, complete
 // and permanent. It can be interrupted at any time and repeated.
@@ -33,7 +33,7 @@ func (d Database) completeHomes(ctx context.Context, progress func(done, total i
 	err = d.keys(ctx, storage.UserPrefix+"*", func(keys []string, seen int64) error {
 		version, err := d.layout(ctx)
 		if err != nil || version == storage.Version {
-			return err // another process was faster
+			return err // another process has completed them
 		}
 		var uids []int64
 		for _, key := range keys {
@@ -41,8 +41,8 @@ func (d Database) completeHomes(ctx context.Context, progress func(done, total i
 				uids = append(uids, uid)
 			}
 		}
-		parts := slices.Collect(slices.Chunk(uids, convertedAtOnce))
-		if err := storage.AtOnce(len(parts), func(i int) error { return converter.Convert(ctx, parts[i]...) }); err != nil {
+		batches := slices.Collect(slices.Chunk(uids, convertBatch))
+		if err := storage.AtOnce(len(batches), func(i int) error { return converter.Convert(ctx, batches[i]...) }); err != nil {
 			return err
 		}
 		done += seen

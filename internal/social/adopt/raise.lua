@@ -1,12 +1,12 @@
--- Raises a counter, never lowers it.
+-- Raises a counter to a minimum.
 -- KEYS[1]   the counter
 -- ARGV[1]   its minimum, up to 2^53
--- Reply     1, or 0 if it is not a number
-local now = tonumber(redis.call('GET', KEYS[1]) or '0')
-if not now then
+-- Reply     1, or 0 if the counter does not hold a number
+local current = tonumber(redis.call('GET', KEYS[1]) or '0')
+if not current then
   return 0
 end
-if now < tonumber(ARGV[1]) then
+if current < tonumber(ARGV[1]) then
   redis.call('SET', KEYS[1], ARGV[1])
 end
 return 1

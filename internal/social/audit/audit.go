@@ -14,14 +14,15 @@ import (
 )
 
 const (
-	// maxDecisions is the approximate number of decisions that the log keeps: the latest.
+	// maxDecisions is the approximate number of latest decisions that the log keeps.
 	maxDecisions = 100_000
-	// maxPerPerson is the approximate number of decisions that the history of a person keeps.
+	// maxPerPerson is the approximate number of latest decisions that the history of a person
+	// keeps.
 	maxPerPerson = 200
-	// entriesPerScan is how many entries one command reads, and maxScans the maximum number of
-	// commands for one page with a filter.
+	// entriesPerScan is how many entries one command reads for a page with a filter.
 	entriesPerScan = 1000
-	maxScans       = 10
+	// maxScans is the maximum number of commands for one page.
+	maxScans = 10
 )
 
 // Entry is one decision of an operator or a moderator.
@@ -33,18 +34,18 @@ type Entry struct {
 	Target string // the subject: UserTarget, PostTarget, TagTarget, or another text such as "invite:x"
 	Note   string // for other moderators, at most MaxNote characters; never a secret
 
-	// Person is the user concerned, whose history shows the decision. If Target is a user, that is
-	// the default.
+	// Person is the user concerned, whose history shows the decision. The default is the user that
+	// Target names, if any.
 	Person int64
 }
 
-// UserTarget and PostTarget are the targets of decisions about a user and a post.
+// UserTarget returns the target of decisions about a user.
 func UserTarget(uid int64) string { return storage.UserKey(uid) }
 
-// PostTarget: see UserTarget.
+// PostTarget returns the target of decisions about a post.
 func PostTarget(pid int64) string { return storage.PostKey(pid) }
 
-// TagTarget is the target of decisions about a tag.
+// TagTarget returns the target of decisions about a tag.
 func TagTarget(tag string) string { return storage.TagKey(tag) }
 
 // ParseTag returns the tag that a target names; ok is false for any other target.
@@ -64,8 +65,8 @@ func ParseTarget(target string) (uid, pid int64) {
 	return 0, 0
 }
 
-// maxAudited limits the action and the target of an entry, in bytes: a tag has 50 characters, of
-// any script.
+// maxAudited is the maximum length of an action or a target, in bytes. A tag has up to 50
+// characters of any script.
 const maxAudited = 250
 
 // Log is the log of decisions by operators and moderators: one stream of all decisions, and one for
@@ -75,11 +76,11 @@ type Log struct{ client rueidis.Client }
 // New returns the log of a database.
 func New(client rueidis.Client) *Log { return &Log{client} }
 
-// Add adds a decision to the audit log, which keeps the latest 100,000 or so. Call it before the
-// decision takes effect, so that there is none without an entry; a decision that failed is repeated
-// with another entry. It returns *InvalidError if a text is too long. One round trip, and one more
-// for an entry that concerns a person, whose history gets an entry with the same ID as the log. If
-// a process dies in between, the entry is only in the log.
+// Add adds a decision to the audit log, which keeps the latest 100,000 or so. Call Add before the
+// decision takes effect, so that every decision has an entry. Retrying a failed decision adds
+// another entry. Add returns *InvalidError if a text is too long. One round trip, and one more for
+// an entry that concerns a person, whose history gets an entry with the same ID as the log. If a
+// process dies in between, the entry is only in the log.
 func (a *Log) Add(ctx context.Context, e Entry) (err error) {
 	if e.Person == 0 {
 		e.Person, _ = ParseTarget(e.Target)
@@ -104,8 +105,8 @@ func (a *Log) Add(ctx context.Context, e Entry) (err error) {
 	return nil
 }
 
-// isLate reports whether a stream already has a later entry: there were two decisions about a
-// person at the same moment, and the log has both.
+// isLate reports whether a stream already has an entry with the same ID or a later one, because of
+// concurrent decisions about a person. The log has both decisions.
 func isLate(err error) bool {
 	answer, ok := rueidis.IsRedisErr(err)
 	return ok && strings.Contains(answer.Error(), "equal or smaller")
@@ -136,9 +137,10 @@ func (a *Log) append(key string, limit int64, id string, e Entry) rueidis.Comple
 	return fields.Build()
 }
 
-// Read returns a page of the decisions that a filter selects. cursor is empty for the first page; a
-// malformed one is *InvalidError. A page about a person takes one round trip. Any other filter
-// reads up to 10,000 entries: a page can have fewer than limit even if another one follows.
+// Read returns a page of the decisions that a filter selects. cursor is empty for the first page;
+// for a malformed cursor, Read returns *InvalidError. A page about a person takes one round trip.
+// Any other filter reads up to 10,000 entries, and a page can have fewer than limit entries even if
+// another page follows.
 func (a *Log) Read(ctx context.Context, f Filter, cursor string, limit int) (Page, error) {
 	end := "+"
 	if cursor != "" {
@@ -181,8 +183,7 @@ func (a *Log) Read(ctx context.Context, f Filter, cursor string, limit int) (Pag
 	return page, nil
 }
 
-// isID reports whether a text can be the ID of a stream entry. No entry has 0-0, before which the
-// server reads nothing.
+// isID reports whether a text can be the ID of a stream entry. No entry has the ID 0-0.
 func isID(text string) bool {
 	ms, seq, ok := strings.Cut(text, "-")
 	m, err := strconv.ParseUint(ms, 10, 64)

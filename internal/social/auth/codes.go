@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// codePeriod is the length of a time step, and codeSkew how many steps the clock of a phone may
-	// be off.
+	// codePeriod is the length of a time step.
 	codePeriod = 30 * time.Second
-	codeSkew   = 1
+	// codeSkew is how many steps the clock of a phone may be off.
+	codeSkew = 1
 	// recoveryCodes is the number of recovery codes.
 	recoveryCodes = 10
 	// recoveryCodeBytes is the length of a recovery code: with 80 bits, no slow hash is needed.
@@ -34,12 +34,12 @@ func newKey() string {
 	return keyEncoding.EncodeToString(b[:])
 }
 
-// keyURL returns the URL with the key that apps read from a QR code.
+// keyURL returns the URL of a key, which apps read from a QR code.
 func keyURL(key, issuer, name string) string {
 	return "otpauth://totp/" + url.PathEscape(issuer+":"+name) + "?secret=" + key + "&issuer=" + url.QueryEscape(issuer)
 }
 
-// matchCode returns the time step of a code; ok is false if the key has no such code now.
+// matchCode returns the time step of a code; ok is false if typed is not a current code of the key.
 func matchCode(key, typed string, now time.Time) (step int64, ok bool) {
 	typed = strings.Join(strings.Fields(typed), "")
 	at := now.Unix() / int64(codePeriod/time.Second)
@@ -64,8 +64,8 @@ func newRecoveryCodes() (codes, hashes []string) {
 	return codes, hashes
 }
 
-// codeHash returns the hash of a recovery code, however it was typed; ok is false if it cannot be
-// one.
+// codeHash returns the hash of a recovery code, ignoring case, spaces and hyphens; ok is false if
+// typed does not have the length of a code.
 func codeHash(typed string) (_ string, ok bool) {
 	text := strings.Map(func(r rune) rune {
 		if r == '-' || r == ' ' {

@@ -23,7 +23,7 @@ var commonGzip []byte
 var commonWords = sync.OnceValue(func() []string {
 	r, err := gzip.NewReader(bytes.NewReader(commonGzip))
 	if err != nil {
-		return nil // a test reads it
+		return nil // a test verifies that the data can be read
 	}
 	text, err := io.ReadAll(r)
 	if err != nil {
@@ -32,8 +32,8 @@ var commonWords = sync.OnceValue(func() []string {
 	return strings.Split(strings.TrimSpace(string(text)), "\n")
 })
 
-// mostExtra is how many characters may surround a common word that is still easy to guess.
-const mostExtra = 4
+// maxExtra is the maximum number of characters around a common word that is still easy to guess.
+const maxExtra = 4
 
 // IsCommon reports whether a password is among those that attackers try first: a common password, a
 // word or a name, also with digits in place of letters, with a few characters around it, or written
@@ -46,7 +46,7 @@ func IsCommon(password string) bool {
 	}) || isSequence([]rune(password))
 }
 
-// IsName reports whether a password is one of these names, in the same disguises.
+// IsName reports whether a password is one of names, or a variation of one as for IsCommon.
 func IsName(password string, names ...string) bool {
 	return resembles(password, func(word string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return word != "" && word == fold(name) })
@@ -55,13 +55,15 @@ func IsName(password string, names ...string) bool {
 
 func fold(text string) string { return strings.ToLower(norm.NFKC.String(text)) }
 
-// Characters that replace letters; the two differ in what 1 stands for.
+// disguises replace digits and signs with the letters that they resemble. They differ in whether 1
+// and ! become i or l.
 var disguises = []*strings.Replacer{
 	strings.NewReplacer("0", "o", "1", "i", "!", "i", "3", "e", "4", "a", "@", "a", "5", "s", "$", "s", "7", "t"),
 	strings.NewReplacer("0", "o", "1", "l", "!", "l", "3", "e", "4", "a", "@", "a", "5", "s", "$", "s", "7", "t"),
 }
 
-func resembles(password string, is func(word string) bool) bool {
+// resembles reports whether match accepts a password or one of its variations.
+func resembles(password string, match func(word string) bool) bool {
 	folded := fold(password)
 	half := ""
 	if len(folded)%2 == 0 && folded[:len(folded)/2] == folded[len(folded)/2:] {
@@ -71,11 +73,11 @@ func resembles(password string, is func(word string) bool) bool {
 		if text == "" {
 			continue
 		}
-		if is(text) {
+		if match(text) {
 			return true
 		}
 		for _, disguise := range disguises {
-			if plain := disguise.Replace(text); is(plain) || is(core(plain)) {
+			if plain := disguise.Replace(text); match(plain) || match(core(plain)) {
 				return true
 			}
 		}
@@ -83,10 +85,11 @@ func resembles(password string, is func(word string) bool) bool {
 	return false
 }
 
-// core returns a password without the digits and signs around it, if there are few of them.
+// core returns a password without the digits and signs around it, or an empty string if there are
+// more than maxExtra.
 func core(text string) string {
 	inner := strings.TrimFunc(text, func(r rune) bool { return !unicode.IsLetter(r) })
-	if utf8.RuneCountInString(text)-utf8.RuneCountInString(inner) > mostExtra {
+	if utf8.RuneCountInString(text)-utf8.RuneCountInString(inner) > maxExtra {
 		return ""
 	}
 	return inner

@@ -8,6 +8,6 @@
 //  2. request.Site.identify reads the cookie of each request and calls [Sessions.SessionUser].
 //  3. Sessions.sessionUser compares its token with the user's own list of sessions, from
 //     memory, which the server invalidates when the list changes.
-//  4. Sessions.inUse notes once an hour that it is in use, and ends it when it has expired.
-//  5. [Sessions.Logout] removes it from the list, which ends it in all processes.
+//  4. Sessions.inUse records once an hour that the session is in use, and ends an expired one.
+//  5. [Sessions.Logout] removes the session from the list, which ends it in all processes.
 package auth

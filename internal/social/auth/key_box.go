@@ -19,7 +19,7 @@ type keyBox struct{ aead cipher.AEAD }
 // sealedPrefix is the prefix of an encrypted value.
 const sealedPrefix = "sealed:"
 
-// ErrNoKey: the stored value was encrypted with a key that this process does not have.
+// ErrNoKey reports that the stored value was encrypted with a key that this process does not have.
 var ErrNoKey = errors.New("social: a second factor was encrypted with another RETWIS_SECRET_KEY")
 
 // newKeyBox returns a box for a key; an empty key disables encryption.

@@ -25,7 +25,7 @@ var (
 	fieldReplaceScript = script.New(fieldReplaceSource).Retryable()
 )
 
-// ErrBusy: too many passwords are waiting to be checked; try again in a moment.
+// ErrBusy reports that too many passwords are waiting to be checked.
 var ErrBusy = ErrHashersBusy
 
 // SecondFactorError is returned by Login for an account with a second factor: the password was
@@ -35,7 +35,7 @@ type SecondFactorError struct {
 	Secret string // of the waiting log-in, for FinishLogin
 }
 
-func (e *SecondFactorError) Error() string { return "social: a code of the second factor is needed" }
+func (e *SecondFactorError) Error() string { return "social: a second-factor code is needed" }
 
 // Service logs users in with passwords, second factors and reset links.
 type Service struct {
@@ -48,14 +48,15 @@ type Service struct {
 // Warner warns users about changes that affect the security of their accounts.
 type Warner interface {
 	// Begin records a warning before a field of a user changes. The caller calls end after the
-	// field has changed, or could not be changed: the task that sends the warning checks which.
+	// field has changed, or could not be changed: the task that sends the warning checks whether
+	// the field has changed.
 	Begin(ctx context.Context, uid int64, field string) (end func(), err error)
 }
 
 // The fields of a user whose changes a Warner reports.
 const (
 	PasswordField = "password"
-	FactorField   = "totp" // when it is removed
+	FactorField   = "totp" // reported when it is removed
 	PasskeysField = "passkeys"
 )
 
@@ -130,7 +131,7 @@ func (a *Service) FinishLogin(ctx context.Context, secret, code string) (Finishe
 	if !ok {
 		return Finished{}, ErrNoLogin
 	}
-	// Read before the code is compared: a change of the password ends waiting log-ins.
+	// Read the password before comparing the code: a change of the password ends waiting log-ins.
 	rec, stored, err := a.credentials(ctx, uid)
 	if err != nil {
 		return Finished{}, err
@@ -149,7 +150,7 @@ func (a *Service) FinishLogin(ctx context.Context, secret, code string) (Finishe
 	return Finished{session, recovered, left}, err
 }
 
-// LoginUser returns the user of a waiting log-in, for logging. It proves nothing.
+// LoginUser returns the user of a waiting log-in, for logging. It does not verify the secret.
 func (a *Service) LoginUser(ctx context.Context, secret string) (social.User, error) {
 	uid, ok := userOfSecret(secret)
 	if !ok {
@@ -165,8 +166,8 @@ func (a *Service) SecondFactor(ctx context.Context, uid int64) (SecondFactorStat
 	return a.factors.State(ctx, uid)
 }
 
-// KeyURL returns the URL with the key that apps read from a QR code. Colons are removed from the
-// site name, because there a colon ends it.
+// KeyURL returns the URL of a key, which apps read from a QR code. Colons in the site name are
+// replaced by spaces, because a colon ends the name in the URL.
 func KeyURL(key, site string, user social.User) string {
 	return keyURL(key, strings.ReplaceAll(site, ":", " "), user.Name)
 }
@@ -258,7 +259,7 @@ func (a *Service) authenticate(ctx context.Context, name, password string) (user
 		switch done, err := a.replaceField(ctx, uid, PasswordField, stored, phc); {
 		case err != nil:
 			return user, "", err
-		case !done: // another log-in has replaced it, or the password has changed
+		case !done: // another log-in has rehashed the password, or the password has changed
 			return a.authenticate(ctx, name, password)
 		}
 		stored = phc
@@ -296,10 +297,10 @@ func (a *Service) credentials(ctx context.Context, uid int64) (storage.Record, s
 	return rec, stored, err
 }
 
-// replaceField replaces a field of a user unless it has changed since it was read, and reports
-// whether it did. One round trip.
-func (a *Service) replaceField(ctx context.Context, uid int64, field, was, now string) (bool, error) {
-	done, err := fieldReplaceScript.Run(ctx, a.sessions.DB.Client, []string{storage.UserKey(uid)}, []string{field, was, now}).AsBool()
+// replaceField replaces a field of a user unless the field has changed since it was read, and
+// reports whether it replaced the field. One round trip.
+func (a *Service) replaceField(ctx context.Context, uid int64, field, oldValue, newValue string) (bool, error) {
+	done, err := fieldReplaceScript.Run(ctx, a.sessions.DB.Client, []string{storage.UserKey(uid)}, []string{field, oldValue, newValue}).AsBool()
 	if err != nil {
 		return false, fmt.Errorf("social: replace a %s: %w", field, err)
 	}

@@ -19,8 +19,8 @@ import (
 
 // AllowLogin decides whether a password may be tried; see limits.Limits.AllowLogin. Call it before
 // Authenticate, with the name as typed, and call LoggedIn once the user has proved everything,
-// including a second factor. Call giveBack if no password was compared, or if the right one does
-// not help. One round trip each.
+// including a second factor. Call giveBack if no password was compared, or if the log-in was
+// refused despite the right password. One round trip each.
 func (a *Service) AllowLogin(ctx context.Context, name string, from netip.Addr) (giveBack func(), err error) {
 	giveBack = func() { a.opt.Limits.GiveBackLogin(ctx, storage.Fold(name), from) }
 	return giveBack, a.opt.Limits.AllowLogin(ctx, storage.Fold(name), from, func() (bool, error) {
@@ -39,14 +39,14 @@ func (a *Service) AllowLogin(ctx context.Context, name string, from netip.Addr) 
 const (
 	// loginPlaces is how many addresses are remembered per account.
 	loginPlaces = 20
-	// loginPlacesFor is how long they are remembered after the last log-in.
-	loginPlacesFor = 90 * 24 * time.Hour
+	// loginPlacesTTL is how long the addresses of an account are remembered after its last log-in.
+	loginPlacesTTL = 90 * 24 * time.Hour
 )
 
-// LoggedIn records a log-in from an address. It does not count as a try, and strangers cannot lock
-// this address out of the account, unless the server is out of memory and the address is new. name
-// is the one passed to AllowLogin, or empty if that was not called, as for a passkey. Three round
-// trips.
+// LoggedIn records a log-in from an address. A recorded log-in does not count as an attempt, and
+// strangers cannot lock its address out of the account, unless the server is out of memory and the
+// address is new. name is the one passed to AllowLogin, or empty if AllowLogin was not called, as
+// for a passkey. Three round trips.
 func (a *Service) LoggedIn(ctx context.Context, user social.User, name string, from netip.Addr) error {
 	if name != "" {
 		a.opt.Limits.LoggedIn(ctx, storage.Fold(name), from)
@@ -58,16 +58,16 @@ func (a *Service) LoggedIn(ctx context.Context, user social.User, name string, f
 	res := a.sessions.DB.Client.DoMulti(ctx,
 		b.Zadd().Key(key).ScoreMember().ScoreMember(float64(a.sessions.Now().Unix()), limits.Place(from)).Build().ToRetryable(),
 		b.Zremrangebyrank().Key(key).Start(0).Stop(-loginPlaces-1).Build().ToRetryable(),
-		b.Expire().Key(key).Seconds(int64(loginPlacesFor/time.Second)).Build().ToRetryable(),
+		b.Expire().Key(key).Seconds(int64(loginPlacesTTL/time.Second)).Build().ToRetryable(),
 	)
 	if err := reply.FirstError(res); err != nil && rediserr.Of(err) != rediserr.WritesRefused {
-		return fmt.Errorf("social: note a log-in: %w", errors.Join(err, ctx.Err()))
+		return fmt.Errorf("social: record a log-in: %w", errors.Join(err, ctx.Err()))
 	}
 	return nil
 }
 
-// WithAddress stores in a context where a request comes from, so that no address gets more of the
-// time for checking passwords than others that are waiting.
+// WithAddress returns a context with the address of a request, by which the hashers share their
+// time fairly among requests.
 func WithAddress(ctx context.Context, from netip.Addr) context.Context {
 	return WithPlace(ctx, limits.Place(from))
 }

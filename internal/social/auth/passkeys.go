@@ -24,18 +24,19 @@ const (
 	MaxPasskeys = 20
 	// MaxPasskeyName is the maximum length of a passkey name, in characters.
 	MaxPasskeyName = 40
-	// maxResponse limits what a browser sends about a passkey, in bytes.
+	// maxResponse is the maximum length of a browser's response about a passkey, in bytes.
 	maxResponse = 16 << 10
-	// ceremonyFor is how long a browser may take to create or to use a passkey.
-	ceremonyFor = 5 * time.Minute
+	// ceremonyTimeout is how long a browser may take to create or to use a passkey.
+	ceremonyTimeout = 5 * time.Minute
 )
 
-// ErrPasskey: the passkey does not belong to this site, or the browser took too long.
+// ErrPasskey reports that a passkey is not valid for this site, or that the browser took too long.
 var ErrPasskey = errors.New("social: this passkey cannot be used")
 
-// Passkeys are the keys with which users log in without a password (WebAuthn). A device asks for a
-// fingerprint, a face or a PIN before it uses one, so a log-in needs no other step. The site stores
-// only public keys, in the field `passkeys` of the user. Passkeys is safe for concurrent use.
+// Passkeys manages the passkeys (WebAuthn) with which users log in without a password. A device
+// asks for a fingerprint, a face or a PIN before it uses a passkey, so a log-in needs no other
+// step. The site stores only public keys, in the field `passkeys` of the user. Passkeys is safe for
+// concurrent use.
 type Passkeys struct{ auth *Service }
 
 // NewPasskeys returns the passkeys of the users of a site.
@@ -44,7 +45,7 @@ func NewPasskeys(auth *Service) *Passkeys { return &Passkeys{auth} }
 // Passkey is a passkey of a user.
 type Passkey struct {
 	Name    string              `json:"name"`
-	Host    string              `json:"host"` // the site's host, as the browser knew it
+	Host    string              `json:"host"` // the host of the site when the passkey was created
 	Created int64               `json:"created"`
 	Used    int64               `json:"used,omitempty"`
 	Key     webauthn.Credential `json:"key"`
@@ -114,27 +115,27 @@ func (p *Passkeys) owner(ctx context.Context, uid int64) (*owner, error) {
 	return o, nil
 }
 
-// change replaces the passkeys of a user with the result of change. If change returns an error,
-// nothing is written. Two round trips.
-func (p *Passkeys) change(ctx context.Context, uid int64, change func([]Passkey) ([]Passkey, error)) error {
+// change replaces the passkeys of a user with the result of edit. If edit returns an error, nothing
+// is written. Two round trips.
+func (p *Passkeys) change(ctx context.Context, uid int64, edit func([]Passkey) ([]Passkey, error)) error {
 	for {
 		o, err := p.owner(ctx, uid)
 		if err != nil {
 			return err
 		}
-		keys, err := change(o.keys)
+		keys, err := edit(o.keys)
 		if err != nil {
 			return err
 		}
-		now := ""
+		value := ""
 		if len(keys) > 0 {
 			text, err := json.Marshal(keys)
 			if err != nil {
 				return fmt.Errorf("social: passkeys: %w", err)
 			}
-			now = string(text)
+			value = string(text)
 		}
-		if done, err := p.auth.replaceField(ctx, uid, PasskeysField, o.stored, now); done || err != nil {
+		if done, err := p.auth.replaceField(ctx, uid, PasskeysField, o.stored, value); done || err != nil {
 			return err
 		}
 	}
@@ -172,7 +173,7 @@ func (p *Passkeys) Begin(ctx context.Context, place Place, user social.User, pas
 	if err != nil {
 		return "", nil, fmt.Errorf("social: make a passkey: %w", err)
 	}
-	secret, err = p.keep(ctx, session)
+	secret, err = p.storeChallenge(ctx, session)
 	return secret, creation, err
 }
 
@@ -190,7 +191,7 @@ func (p *Passkeys) Add(ctx context.Context, place Place, user social.User, secre
 	if name == "" {
 		name = "Passkey"
 	}
-	session, err := p.take(ctx, secret)
+	session, err := p.takeChallenge(ctx, secret)
 	if err != nil {
 		return err
 	}
@@ -200,29 +201,29 @@ func (p *Passkeys) Add(ctx context.Context, place Place, user social.User, secre
 	}
 	parsed, err := protocol.ParseCredentialCreationResponseBytes(bounded(response))
 	if err != nil {
-		return refused(err)
+		return passkeyError(err)
 	}
 	key, err := w.CreateCredential(&owner{Record: storage.Record{User: user}}, session, parsed)
 	if err != nil {
-		return refused(err)
+		return passkeyError(err)
 	}
-	key.Attestation = webauthn.CredentialAttestation{} // describes the device, and nothing reads it
-	made := Passkey{Name: name, Host: place.Host, Created: p.auth.sessions.Now().Unix(), Key: *key}
+	key.Attestation = webauthn.CredentialAttestation{} // describes the device, and is never read
+	added := Passkey{Name: name, Host: place.Host, Created: p.auth.sessions.Now().Unix(), Key: *key}
 	return warn(ctx, p.auth.opt.Warner, user.ID, PasskeysField, func() error {
 		return p.change(ctx, user.ID, func(keys []Passkey) ([]Passkey, error) {
 			switch {
 			case len(keys) >= MaxPasskeys:
 				return nil, tooManyPasskeys()
-			case slices.ContainsFunc(keys, func(k Passkey) bool { return k.ID() == made.ID() }):
+			case slices.ContainsFunc(keys, func(k Passkey) bool { return k.ID() == added.ID() }):
 				return keys, nil
 			}
-			return append(keys, made), nil
+			return append(keys, added), nil
 		})
 	})
 }
 
-// Remove removes a passkey. It returns ErrBadLogin if the password is wrong. Repeating it changes
-// nothing. Three round trips and one password hash.
+// Remove removes a passkey. It returns ErrBadLogin if the password is wrong. Removing a passkey
+// again changes nothing. Three round trips and one password hash.
 func (p *Passkeys) Remove(ctx context.Context, user social.User, id, password string) error {
 	if _, err := p.auth.confirmPassword(ctx, user.ID, password); err != nil {
 		return err
@@ -243,14 +244,14 @@ func (p *Passkeys) BeginLogin(ctx context.Context, place Place) (secret string, 
 	if err != nil {
 		return "", nil, fmt.Errorf("social: log in with a passkey: %w", err)
 	}
-	secret, err = p.keep(ctx, session)
+	secret, err = p.storeChallenge(ctx, session)
 	return secret, assertion, err
 }
 
 // Login opens a session for the owner of the passkey that a browser has used. It returns
 // ErrPasskey, or *SuspendedError. Six round trips.
 func (p *Passkeys) Login(ctx context.Context, place Place, secret, response string) (Session, error) {
-	waiting, err := p.take(ctx, secret)
+	waiting, err := p.takeChallenge(ctx, secret)
 	if err != nil {
 		return Session{}, err
 	}
@@ -260,7 +261,7 @@ func (p *Passkeys) Login(ctx context.Context, place Place, secret, response stri
 	}
 	parsed, err := protocol.ParseCredentialRequestResponseBytes(bounded(response))
 	if err != nil {
-		return Session{}, refused(err)
+		return Session{}, passkeyError(err)
 	}
 	uid, ok := storage.ParseID(string(parsed.Response.UserHandle))
 	if !ok {
@@ -275,10 +276,10 @@ func (p *Passkeys) Login(ctx context.Context, place Place, secret, response stri
 	}
 	_, key, err := w.ValidatePasskeyLogin(func(_, _ []byte) (webauthn.User, error) { return o, nil }, waiting, parsed)
 	if err != nil {
-		return Session{}, refused(err)
+		return Session{}, passkeyError(err)
 	}
 	if key.Authenticator.CloneWarning {
-		return Session{}, refused(errors.New("its counter went back: there is a copy of it"))
+		return Session{}, passkeyError(errors.New("the signature counter of the passkey went back: the passkey may have been copied"))
 	}
 	if err := p.auth.mayLogIn(ctx, o.Record); err != nil {
 		return Session{}, err
@@ -300,8 +301,8 @@ func (p *Passkeys) Login(ctx context.Context, place Place, secret, response stri
 	return p.auth.sessions.OpenSession(ctx, o.User)
 }
 
-// refused wraps an error of the library in ErrPasskey.
-func refused(err error) error {
+// passkeyError wraps an error of the library in ErrPasskey.
+func passkeyError(err error) error {
 	var detail *protocol.Error
 	if errors.As(err, &detail) && detail.DevInfo != "" {
 		return fmt.Errorf("%w: %w: %s", ErrPasskey, err, detail.DevInfo)
@@ -309,7 +310,7 @@ func refused(err error) error {
 	return fmt.Errorf("%w: %w", ErrPasskey, err)
 }
 
-// bounded returns a response, or nothing if it is too long.
+// bounded returns a response as bytes, or nil if the response is too long.
 func bounded(response string) []byte {
 	if len(response) > maxResponse {
 		return nil
@@ -317,29 +318,29 @@ func bounded(response string) []byte {
 	return []byte(response)
 }
 
-// keep stores the challenge of a ceremony, and returns its secret. One round trip.
-func (p *Passkeys) keep(ctx context.Context, session *webauthn.SessionData) (secret string, err error) {
+// storeChallenge stores the challenge of a ceremony, and returns its secret. One round trip.
+func (p *Passkeys) storeChallenge(ctx context.Context, session *webauthn.SessionData) (secret string, err error) {
 	text, err := json.Marshal(session)
 	if err != nil {
 		return "", fmt.Errorf("social: passkeys: %w", err)
 	}
 	secret = rand.Text()
 	err = p.auth.sessions.DB.Client.Do(ctx, p.auth.sessions.DB.Client.B().Set().Key(storage.PasskeyKey(loginHash(secret))).Value(string(text)).
-		Ex(ceremonyFor).Build().ToRetryable()).Error()
+		Ex(ceremonyTimeout).Build().ToRetryable()).Error()
 	if err != nil {
 		return "", fmt.Errorf("social: passkeys: %w", err)
 	}
 	return secret, nil
 }
 
-// take returns the challenge of a ceremony, once. One round trip.
-func (p *Passkeys) take(ctx context.Context, secret string) (session webauthn.SessionData, err error) {
+// takeChallenge returns the challenge of a ceremony, and deletes it. One round trip.
+func (p *Passkeys) takeChallenge(ctx context.Context, secret string) (session webauthn.SessionData, err error) {
 	if len(secret) > maxSecret {
 		return session, ErrPasskey
 	}
 	text, err := p.auth.sessions.DB.Client.Do(ctx, p.auth.sessions.DB.Client.B().Getdel().Key(storage.PasskeyKey(loginHash(secret))).Build()).AsBytes()
 	if rueidis.IsRedisNil(err) {
-		return session, fmt.Errorf("%w: it took more than %s", ErrPasskey, ceremonyFor)
+		return session, fmt.Errorf("%w: it took more than %s", ErrPasskey, ceremonyTimeout)
 	}
 	if err == nil {
 		err = json.Unmarshal(text, &session)

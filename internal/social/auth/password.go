@@ -17,14 +17,14 @@ import (
 	"retwis/internal/turns"
 )
 
-// ErrHashersBusy: too many passwords are waiting to be checked; try again in a moment.
+// ErrHashersBusy reports that too many passwords are waiting to be checked.
 var ErrHashersBusy = errors.New("social: too many passwords are being checked")
 
 const phcPrefix = "$argon2id$"
 
-// Hasher computes password hashes, a limited number at a time: each takes megabytes, so a flood of
-// log-ins must wait rather than exhaust the memory. Waiting requests take turns by place, see
-// WithPlace, so that one client with many connections does not block log-in for others.
+// Hasher computes password hashes, a limited number at a time: each hash takes megabytes, so a
+// flood of log-ins must wait rather than exhaust the memory. Waiting requests take turns by place
+// (see WithPlace), so that one client with many connections does not block log-in for others.
 type Hasher struct {
 	params argon2id.Params
 	queue  turns.Queue
@@ -37,16 +37,16 @@ type Hasher struct {
 	decoy func() (string, error)
 }
 
-// waitersPerSlot limits the queue: a core computes about 40 hashes a second, so past this limit the
-// answer would come too late to be useful.
+// waitersPerSlot limits the queue. A core computes about 40 hashes a second, so in a longer queue
+// the answer would come too late to be useful.
 const waitersPerSlot = 256
 
-// waitersPerPlace limits one place's share of the queue, in hashes: a whole office may log in at
+// waitersPerPlace limits the waiting hashes of one place, per slot: a whole office may log in at
 // once.
 const waitersPerPlace = 16
 
-// NewHasher returns a hasher. nil params mean 19 MiB, 2 passes, 1 lane, the first setting that
-// OWASP recommends; slots 0 means one per core.
+// NewHasher returns a hasher. nil params mean 19 MiB, 2 passes and 1 lane, the minimum that OWASP
+// recommends; 0 slots mean one per core.
 func NewHasher(params *argon2id.Params, slots int) (*Hasher, error) {
 	if params == nil {
 		params = &argon2id.Params{Memory: 19 * 1024, Iterations: 2, Parallelism: 1, SaltLength: 16, KeyLength: 32}
@@ -93,8 +93,9 @@ func (h *Hasher) release() { h.queue.Release(1) }
 
 type placeKey struct{}
 
-// WithPlace stores in a context where a request comes from, such as an address. Requests without a
-// place, from an operator's commands, share one turn, and may fill the whole queue.
+// WithPlace returns a context with the place that a request comes from, such as an address.
+// Requests without a place, such as those of an operator's commands, share one turn, and may fill
+// the whole queue.
 func WithPlace(ctx context.Context, place string) context.Context {
 	return context.WithValue(ctx, placeKey{}, place)
 }

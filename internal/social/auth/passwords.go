@@ -23,14 +23,15 @@ const (
 	MaxPassword = 128
 )
 
-// MaxTypedPassword limits the password of a log-in, in bytes: accounts that predate the limits
-// above can still log in.
+// MaxTypedPassword limits the password of a log-in, in bytes. It exceeds MaxPassword so that
+// accounts that predate the limits above can still log in.
 const MaxTypedPassword = 1024
 
-// siteName is a password that people choose on a site of this name.
+// siteName is rejected as a password because it is easy to guess on this site.
 const siteName = "retwis"
 
-// CheckPassword returns *InvalidError if a user of this name cannot have that password.
+// CheckPassword returns *InvalidError if typed is not allowed as the password of the user with this
+// name.
 func CheckPassword(typed, username string) error {
 	if err := checkLength(typed); err != nil {
 		return err
@@ -91,10 +92,10 @@ func (a *Service) ConfirmPassword(ctx context.Context, uid int64, typed string) 
 	return err
 }
 
-// ChangePassword sets a new password. It ends all sessions of the user, log-ins waiting for a code,
-// and a reset link, and opens the session that it returns. It returns ErrBadLogin if current is
-// wrong, and *InvalidError if the new password is not allowed. Five round trips and two password
-// hashes.
+// ChangePassword sets a new password. It ends all sessions of the user and log-ins waiting for a
+// code, invalidates a reset link, and opens the session that it returns. It returns ErrBadLogin if
+// current is wrong, and *InvalidError if the new password is not allowed. Five round trips and two
+// password hashes.
 func (a *Service) ChangePassword(ctx context.Context, user social.User, current, typed string) (Session, error) {
 	stored, err := a.confirmPassword(ctx, user.ID, current)
 	if err != nil {
@@ -110,7 +111,7 @@ func (a *Service) ChangePassword(ctx context.Context, user social.User, current,
 	secret, entry := a.sessions.newEntry(ctx, user.ID)
 	ended, err := a.replace(ctx, user.ID, passwordChange{Field: PasswordField, Value: stored, Hash: phc, Session: &entry})
 	if errors.Is(err, errUserChanged) {
-		// A concurrent request was faster: current is not the password any more.
+		// A concurrent request has changed the password.
 		return Session{}, social.ErrBadLogin
 	}
 	if err != nil {
@@ -132,7 +133,7 @@ func (a *Service) replace(ctx context.Context, uid int64, p passwordChange) (end
 // ResetFor is how long a reset link is valid.
 const ResetFor = 24 * time.Hour
 
-// ErrNoReset: the reset link was used, has expired, or was replaced by another one.
+// ErrNoReset reports that a reset link was used, has expired, or was replaced by another one.
 var ErrNoReset = errors.New("social: no such reset link")
 
 // IssueReset returns the secret of a link with which a user can set a new password once, within a
@@ -143,7 +144,7 @@ func (a *Service) IssueReset(ctx context.Context, by social.Actor, uid int64) (t
 	if _, err := a.sessions.Users.Record(ctx, uid); err != nil {
 		return "", time.Time{}, err
 	}
-	// First, so that there is no link that is missing from the log.
+	// Write to the log first, so that no link is missing from it.
 	if err := a.opt.Audit.Add(ctx, audit.Entry{Actor: by, Action: "reset-password", Target: audit.UserTarget(uid)}); err != nil {
 		return "", time.Time{}, err
 	}
@@ -151,8 +152,8 @@ func (a *Service) IssueReset(ctx context.Context, by social.Actor, uid int64) (t
 	return token, expires, err
 }
 
-// NewReset returns the secret of a link like IssueReset, for a user who has asked for it; it does
-// not write to the audit log. One round trip.
+// NewReset is IssueReset for a user who has requested the link; it does not write to the audit log.
+// One round trip.
 func (a *Service) NewReset(ctx context.Context, uid int64, valid time.Duration) (token string, err error) {
 	token = newSecret(uid)
 	if err := a.sessions.Users.Edit(ctx, uid, "reset", resetHash(token)+" "+storage.Seconds(a.sessions.Now().Add(valid))); err != nil {
@@ -195,8 +196,8 @@ func (a *Service) findReset(ctx context.Context, token string) (social.User, str
 
 // ResetPassword sets the password of a reset link's user and uses up the link. It ends all sessions
 // of the user and log-ins waiting for a code; a second factor stays on. It returns ErrNoReset, or
-// *InvalidError if the password is not allowed. Of several concurrent uses, one succeeds. Four
-// round trips and one password hash.
+// *InvalidError if the password is not allowed. If several requests use the link concurrently, one
+// succeeds. Four round trips and one password hash.
 func (a *Service) ResetPassword(ctx context.Context, token, typed string) (social.User, error) {
 	user, stored, err := a.findReset(ctx, token)
 	if err != nil {

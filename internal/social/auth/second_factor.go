@@ -45,39 +45,40 @@ const (
 	LoginWaitsFor = 5 * time.Minute
 	// maxWaiting is how many log-ins of one user can wait.
 	maxWaiting = 5
-	// maxTries is how many codes one log-in can try, and maxAccountTries how many all log-ins of an
-	// account can try per hour; after that, only recovery codes work.
-	maxTries        = 5
+	// maxTries is how many codes one log-in can try.
+	maxTries = 5
+	// maxAccountTries is how many codes all log-ins of an account can try within triesWithin; after
+	// that, only recovery codes work.
 	maxAccountTries = 20
 	triesWithin     = time.Hour
-	// setUpFor is how long a new key can be confirmed.
-	setUpFor = 15 * time.Minute
+	// setUpTimeout is how long a new key can be confirmed.
+	setUpTimeout = 15 * time.Minute
 )
 
 // Errors of a second factor.
 var (
-	// ErrNoLogin: the log-in is not waiting any more, or has tried too many codes.
+	// ErrNoLogin reports that the log-in is no longer waiting, or has tried too many codes.
 	ErrNoLogin = errors.New("social: no log-in is waiting for this code")
-	// ErrBadCode: the code is wrong, or was used before.
+	// ErrBadCode reports that the code is wrong, or was used before.
 	ErrBadCode = errors.New("social: wrong code")
-	// ErrTooManyCodes: too many codes were tried for this account.
+	// ErrTooManyCodes reports that too many codes were tried for this account.
 	ErrTooManyCodes = errors.New("social: too many wrong codes")
-	// ErrSecondFactorState: the second factor is not set up, or is already on.
+	// ErrSecondFactorState reports that the second factor is not set up, or is already on.
 	ErrSecondFactorState = errors.New("social: the second factor has changed in the meantime")
 )
 
 // factorStore stores the second factors of all users. The second step of a log-in is a code from an
 // authenticator app (TOTP, RFC 6238), or a recovery code.
 //
-// The key of the app is in the field `totp` of the user. It can be encrypted with a key of the
-// operator ([keyBox]); otherwise a copy of the database reveals it. Recovery codes are random, and
-// only their hashes are stored.
+// The key of the app is in the field `totp` of the user. The key can be encrypted with a key of the
+// operator ([keyBox]); otherwise a copy of the database reveals the key. Recovery codes are random,
+// and only their hashes are stored.
 type factorStore struct {
 	Client rueidis.Client
 	Box    keyBox
 }
 
-// SecondFactorState says whether a user has a second factor.
+// SecondFactorState is the state of a user's second factor.
 type SecondFactorState struct {
 	On    bool
 	Codes int // recovery codes left
@@ -104,8 +105,8 @@ func (s *factorStore) fields(ctx context.Context, uid int64, names ...string) ([
 	return fields, nil
 }
 
-// Wait makes a log-in wait for a code and returns its secret. password is the stored password; it
-// returns ErrBadLogin if that has changed since. One round trip.
+// Wait makes a log-in wait for a code and returns its secret. password is the stored password; Wait
+// returns ErrBadLogin if the password has changed since it was read. One round trip.
 func (s *factorStore) Wait(ctx context.Context, uid int64, password string, now time.Time) (secret string, err error) {
 	var b [32]byte
 	rand.Read(b[:]) // never fails
@@ -122,10 +123,10 @@ func (s *factorStore) Wait(ctx context.Context, uid int64, password string, now 
 	return secret, nil
 }
 
-// maxSecret limits the secret of a log-in.
+// maxSecret is the maximum length of the secret of a log-in.
 const maxSecret = 80
 
-// userOfSecret returns the user in the secret of a log-in. It proves nothing.
+// userOfSecret returns the user ID in the secret of a log-in. It does not verify the secret.
 func userOfSecret(secret string) (uid int64, ok bool) {
 	text, _, found := strings.Cut(secret, ".")
 	if !found || len(secret) > maxSecret {
@@ -134,11 +135,11 @@ func userOfSecret(secret string) (uid int64, ok bool) {
 	return storage.ParseID(text)
 }
 
-// Finish compares a code for a waiting log-in, and uses both up. It returns the number of recovery
-// codes left, and whether the code was one. Two round trips.
+// Finish checks the code of a waiting log-in, and uses up the code and the log-in. It returns the
+// number of recovery codes left, and whether the code was a recovery code. Two round trips.
 //
-// A try is counted before the code is compared, so concurrent requests get no additional tries. If
-// two use the same code, one succeeds.
+// An attempt is counted before the code is compared, so concurrent requests get no additional
+// attempts. If two requests use the same code, one succeeds.
 func (s *factorStore) Finish(ctx context.Context, secret, typed string, now time.Time) (left int, recovered bool, err error) {
 	uid, ok := userOfSecret(secret)
 	if !ok {
@@ -155,8 +156,8 @@ func (s *factorStore) Finish(ctx context.Context, secret, typed string, now time
 		return 0, false, fmt.Errorf("social: compare a code: %w", err)
 	}
 	step, recovery := "", ""
-	if one, ok := codeHash(typed); ok {
-		if recovery = one; !contains(got[1], one) {
+	if hash, ok := codeHash(typed); ok {
+		if recovery = hash; !contains(got[1], hash) {
 			return 0, false, ErrBadCode
 		}
 	} else {
@@ -187,16 +188,16 @@ func (s *factorStore) Finish(ctx context.Context, secret, typed string, now time
 // a second factor. One round trip.
 func (s *factorStore) Begin(ctx context.Context, uid int64, now time.Time) (key string, err error) {
 	key = newKey()
-	value := storage.Seconds(now.Add(setUpFor)) + " " + s.Box.seal(uid, key)
+	value := storage.Seconds(now.Add(setUpTimeout)) + " " + s.Box.seal(uid, key)
 	return key, s.set(ctx, uid, false, "totp_new", value)
 }
 
 func (s *factorStore) set(ctx context.Context, uid int64, on bool, field, value string) error {
-	must := "0"
+	required := "0"
 	if on {
-		must = "1"
+		required = "1"
 	}
-	ok, err := factorSetScript.Run(ctx, s.Client, []string{storage.UserKey(uid)}, []string{must, field, value}).AsBool()
+	ok, err := factorSetScript.Run(ctx, s.Client, []string{storage.UserKey(uid)}, []string{required, field, value}).AsBool()
 	if err != nil {
 		return fmt.Errorf("social: set a second factor: %w", err)
 	}

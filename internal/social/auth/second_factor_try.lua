@@ -5,7 +5,7 @@
 -- ARGV[2]   the time, in Unix seconds
 -- ARGV[3]   how many tries a log-in has
 -- ARGV[4]   how many tries an account has, over all log-ins
--- ARGV[5]   the period for the latter, in seconds
+-- ARGV[5]   the period for ARGV[4], in seconds
 -- Reply     the key of the app, the hashes of the recovery codes, and 1 if the account has
 --           no tries left; nil if there is no such log-in
 local now = tonumber(ARGV[2])
@@ -15,8 +15,8 @@ if not ends or now > tonumber(ends) or tonumber(tries) >= tonumber(ARGV[3]) or n
   redis.call('HDEL', KEYS[2], ARGV[1])
   return false
 end
--- A server that is out of memory refuses commands that need some, unless the script has
--- already written. This write changes nothing and makes log-in possible there.
+-- A server that is out of memory refuses commands that need memory, unless the script
+-- has already written. This write changes nothing and makes log-in possible on such a server.
 redis.call('HDEL', KEYS[2], '')
 redis.call('HSET', KEYS[2], ARGV[1], ends .. ' ' .. (tonumber(tries) + 1))
 local count, since = string.match(user[3] or '', '^(%d+) (%d+)$')

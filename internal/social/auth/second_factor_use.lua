@@ -18,8 +18,8 @@ for hash in string.gmatch(redis.call('HGET', KEYS[1], 'recovery') or '', '[^,]+'
     left[#left + 1] = hash
   end
 end
--- A server that is out of memory refuses commands that need some, unless the script has
--- already written. This write changes nothing and makes log-in possible there.
+-- A server that is out of memory refuses commands that need memory, unless the script
+-- has already written. This write changes nothing and makes log-in possible on such a server.
 redis.call('HDEL', KEYS[2], '')
 if ARGV[3] == '' then
   if not found then

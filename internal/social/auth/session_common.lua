@@ -12,10 +12,10 @@ local function list()
 end
 
 -- expired reports whether a session was not used for longer than idle, or began longer
--- ago than most.
-local function expired(token, now, idle, most)
+-- ago than max_age.
+local function expired(token, now, idle, max_age)
   local created, used = string.match(redis.call('HGET', KEYS[2], token) or '', '^(%d+) (%d+)')
-  return created ~= nil and (now - tonumber(used) > idle or now - tonumber(created) > most)
+  return created ~= nil and (now - tonumber(used) > idle or now - tonumber(created) > max_age)
 end
 
 -- store writes the remaining sessions, and removes all other entries.

@@ -3,7 +3,7 @@
 -- KEYS[2]   the hash of the user's sessions
 -- ARGV[1]   which: `one`, `others` or `all`
 -- ARGV[2]   the beginning of the token to end, or the token to keep
--- Reply     the sessions that were open
+-- Reply     the sessions that have ended
 local kept, ended = {}, {}
 for _, token in ipairs(list()) do
   local same = string.sub(token, 1, #ARGV[2]) == ARGV[2]
@@ -13,8 +13,8 @@ for _, token in ipairs(list()) do
     kept[#kept + 1] = token
   end
 end
--- A server that is out of memory refuses commands that need some, unless the script has
--- already written. This write changes nothing and makes log-out possible there.
+-- A server that is out of memory refuses commands that need memory, unless the script
+-- has already written. This write changes nothing and makes log-out possible on such a server.
 redis.call('HDEL', KEYS[2], '')
 store(kept)
 return ended

@@ -4,10 +4,10 @@
 -- KEYS[2]   the hash of the user's sessions
 -- KEYS[3]   the hash of the user's log-ins waiting for a code
 -- ARGV[1]   the field that must not have changed: `password` or `reset`
--- ARGV[2]   its value
+-- ARGV[2]   the expected value of that field
 -- ARGV[3]   the hash of the new password
 -- ARGV[4]   the SHA-256 of the new session's secret, in hex; empty for no session
--- ARGV[5]   its entry
+-- ARGV[5]   the new session's entry
 -- Reply     the sessions that have ended; nil if the field has changed
 if ARGV[2] == '' or redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then
   return false

@@ -50,10 +50,10 @@ const SessionUseEvery = time.Hour
 
 // Errors of a sessionStore.
 var (
-	// errNoSession: the session is not open.
+	// errNoSession reports that the session is not open.
 	errNoSession = errors.New("social: no such session")
-	// errUserChanged: there is no such user, or what the change was based on has changed in the
-	// meantime.
+	// errUserChanged reports that there is no such user, or that the value on which the change was
+	// based has changed.
 	errUserChanged = errors.New("social: the user has changed in the meantime")
 )
 
@@ -64,11 +64,12 @@ var (
 // lists the user's open sessions.
 //
 // The hash `sessions:{user:<uid>}` records for each session when it began, when it was last used,
-// and on which device. It is in the slot of the user's hash, so one script can change both.
+// and on which device. The hash of the sessions is in the slot of the user's hash, so one script
+// can change both hashes.
 type sessionStore struct {
 	Client rueidis.Client
 	Idle   time.Duration // how long a session may be unused before it ends
-	Max    time.Duration // how long a session lasts at most
+	Max    time.Duration // the maximum duration of a session
 }
 
 // SessionEntry describes a session. The times are zero if the session predates their recording.
@@ -112,7 +113,7 @@ func newSecret(uid int64) string {
 	return storage.Itoa(uid) + "." + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// SessionToken returns the user and the token of a secret; ok is false if it cannot be one.
+// SessionToken returns the user and the token of a secret; ok is false if secret is malformed.
 func SessionToken(secret string) (uid int64, token string, ok bool) {
 	id, random, _ := strings.Cut(secret, ".")
 	if uid, ok = storage.ParseID(id); !ok || len(random) != secretLength {
@@ -138,7 +139,7 @@ func sessionKeys(uid int64) []string { return []string{storage.UserKey(uid), sto
 
 func wholeSeconds(d time.Duration) string { return storage.Itoa(int64(d / time.Second)) }
 
-// Open opens a session and returns the tokens of those dropped to make room. It returns
+// Open opens a session and returns the tokens of the sessions that it dropped. It returns
 // errUserChanged if there is no such user, or if password is not empty and is not the stored
 // password. One round trip.
 func (s *sessionStore) Open(ctx context.Context, uid int64, e SessionEntry, password string) (dropped []string, err error) {
@@ -162,7 +163,7 @@ func (s *sessionStore) Touch(ctx context.Context, uid int64, token string, now t
 		token, storage.Seconds(now), wholeSeconds(s.Idle), wholeSeconds(s.Max), wholeSeconds(SessionUseEvery),
 	}).AsStrSlice()
 	if err != nil {
-		return SessionEntry{}, nil, fmt.Errorf("social: note the use of a session: %w", err)
+		return SessionEntry{}, nil, fmt.Errorf("social: record the use of a session: %w", err)
 	}
 	if got[0] == "" {
 		return SessionEntry{}, got[1:], errNoSession
@@ -175,8 +176,8 @@ type whichSessions string
 
 // The selections.
 const (
-	oneSession    whichSessions = "one"    // the one whose token has this prefix
-	otherSessions whichSessions = "others" // all but this one
+	oneSession    whichSessions = "one"    // the session whose token has the given prefix
+	otherSessions whichSessions = "others" // all but the session with the given token
 	allSessions   whichSessions = "all"
 )
 
@@ -191,14 +192,14 @@ func (s *sessionStore) End(ctx context.Context, uid int64, which whichSessions, 
 
 // passwordChange is a new password of a user.
 type passwordChange struct {
-	Field, Value string // the precondition: `password` or `reset`, and the value it had
+	Field, Value string // the precondition: `password` or `reset`, and its expected value
 	Hash         string
 	Session      *SessionEntry // the session to open; may be nil
 }
 
-// Replace sets a password, and ends all sessions but the given one. It returns errUserChanged if
-// the precondition does not hold any more: of two changes with the same precondition, one succeeds.
-// It returns the tokens of the ended sessions. One round trip.
+// Replace sets a password, ends all sessions, and opens the given one. It returns the tokens of the
+// ended sessions. It returns errUserChanged if the precondition no longer holds: of two changes
+// with the same precondition, one succeeds. One round trip.
 func (s *sessionStore) Replace(ctx context.Context, uid int64, p passwordChange) ([]string, error) {
 	token, entry := "", ""
 	if p.Session != nil {

@@ -4,14 +4,14 @@
 -- ARGV[1]   the SHA-256 of the session's secret, in hex
 -- ARGV[2]   the time, in Unix seconds
 -- ARGV[3]   after how many seconds without use a session ends
--- ARGV[4]   after how many seconds it ends in any case
+-- ARGV[4]   after how many seconds a session ends in any case
 -- ARGV[5]   the minimum interval between recorded uses, in seconds
--- Reply     the session's entry, or empty if it is not open; then the sessions that were
---           removed
-local now, idle, most = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+-- Reply     the session's entry, or empty if the session is not open, followed by the
+--           sessions that were removed
+local now, idle, max_age = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local kept, reply = {}, {''}
 for _, token in ipairs(list()) do
-  if expired(token, now, idle, most) then
+  if expired(token, now, idle, max_age) then
     reply[#reply + 1] = token
   else
     kept[#kept + 1] = token

@@ -15,14 +15,14 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Session is an open session: its user, and the secret that opens it. Only the SHA-256 of the
-// secret is stored, so a copy of the database opens no session.
+// Session is an open session: its user, and its secret. Only the SHA-256 of the secret is stored,
+// so a copy of the database does not give access to the session.
 type Session struct {
 	User   social.User
 	Secret string
 }
 
-// retryUse is how long to wait before recording a use again after a failure.
+// retryUse is how long to wait after a failure before recording a use again.
 const retryUse = time.Minute
 
 type deviceKey struct{}
@@ -37,13 +37,13 @@ func WithDevice(ctx context.Context, device string) context.Context {
 type Sessions struct {
 	SessionOptions
 	store *sessionStore
-	// tokens caches sessions by token. Whether a session is open is decided by the user's own list,
-	// which is checked each time.
+	// tokens caches sessions by token. The user's list of sessions decides whether a session is
+	// open, and is checked on each request.
 	tokens *otter.Cache[string, knownSession]
 }
 
-// knownSession is what a process remembers of a session. Its last use may be later in the database,
-// because of other processes.
+// knownSession is the cached state of a session. The last use in the database may be later, because
+// other processes record uses too.
 type knownSession struct{ created, used time.Time } // zero if unknown
 
 // SessionOptions configure Sessions; all are required.
@@ -64,7 +64,7 @@ func NewSessions(opt SessionOptions) (*Sessions, error) {
 	return &Sessions{SessionOptions: opt, store: store, tokens: tokens}, nil
 }
 
-// MaxAge returns how long a session lasts at most.
+// MaxAge returns the maximum duration of a session.
 func (s *Sessions) MaxAge() time.Duration { return s.store.Max }
 
 // cachedTokens limits the number of sessions kept in memory, about 150 bytes each.
@@ -84,8 +84,8 @@ func (s *Sessions) OpenSession(ctx context.Context, user social.User) (Session, 
 	return s.open(ctx, user, "")
 }
 
-// open is OpenSession for somebody who has typed a password. password is the stored one: open
-// returns ErrBadLogin if that has changed since. If password is empty, it is not checked.
+// open opens a session for a user. It returns ErrBadLogin if there is no such user, or if password
+// is neither empty nor the stored password.
 func (s *Sessions) open(ctx context.Context, user social.User, password string) (Session, error) {
 	secret, entry := s.newEntry(ctx, user.ID)
 	if !user.Joined.IsZero() { // a registration may have been interrupted
@@ -105,9 +105,9 @@ func (s *Sessions) open(ctx context.Context, user social.User, password string) 
 	return Session{User: user, Secret: secret}, nil
 }
 
-// SessionUser returns the user of the session that a secret opens, or ErrNoSession. It is answered
-// from memory for a recently seen session, provided that the user's own list of sessions, whose
-// changes the server reports to this process, still has it. Once an hour it records that the
+// SessionUser returns the user of the session that a secret opens, or ErrNoSession. A recently seen
+// session is answered from memory if the cached list of the user's sessions, which the server
+// invalidates when it changes, still has the session. Once an hour, SessionUser records that the
 // session is in use.
 func (s *Sessions) SessionUser(ctx context.Context, secret string) (social.User, error) {
 	uid, token, ok := SessionToken(secret)
@@ -116,7 +116,7 @@ func (s *Sessions) SessionUser(ctx context.Context, secret string) (social.User,
 	}
 	user, known, err := s.sessionUser(ctx, uid, token)
 	if errors.Is(err, social.ErrNoSession) && !social.IsFresh(ctx) {
-		// Another process may have opened it a moment ago.
+		// Another process may have just opened the session.
 		user, known, err = s.sessionUser(social.WithFresh(ctx), uid, token)
 	}
 	if err == nil {
@@ -148,7 +148,7 @@ func (s *Sessions) sessionUser(ctx context.Context, uid int64, token string) (so
 	return rec.User, known, err
 }
 
-// readSession reads a user and when a session was last used, and remembers it.
+// readSession reads a user and the times of a session, and caches these times.
 func (s *Sessions) readSession(ctx context.Context, uid int64, token string) (storage.Record, knownSession, error) {
 	res := s.DB.ReadMany(ctx, s.Users.RecordCommand(uid), s.DB.Client.B().Hget().Key(storage.SessionsKey(uid)).Field(token).Cache())
 	rec, err := storage.ParseRecord(uid, res[0])
@@ -168,7 +168,7 @@ func (s *Sessions) readSession(ctx context.Context, uid int64, token string) (st
 }
 
 // inUse returns ErrNoSession for an expired session. Otherwise, if no use was recorded for an hour,
-// it records one and ends the user's expired sessions, in one round trip. A session stays open
+// it records a use and ends the user's expired sessions, in one round trip. A session stays open
 // while the database accepts no writes.
 func (s *Sessions) inUse(ctx context.Context, uid int64, token string, known knownSession) error {
 	now := s.Now()
@@ -229,7 +229,7 @@ func (s *Sessions) LogoutEverywhere(ctx context.Context, uid int64) error {
 	return s.end(ctx, uid, allSessions, "")
 }
 
-// LogoutOthers ends every session of a user but that of a secret.
+// LogoutOthers ends every session of a user except the session of a secret.
 func (s *Sessions) LogoutOthers(ctx context.Context, uid int64, secret string) error {
 	owner, token, ok := SessionToken(secret)
 	if !ok || owner != uid {
@@ -259,27 +259,28 @@ type OpenSession struct {
 	Here          bool // whether it is the requesting session
 }
 
-// sessionID is how many characters of a token identify a session among those of a user.
-const sessionID = 16
+// sessionIDLength is how many characters of a token identify a session of a user.
+const sessionIDLength = 16
 
-// OpenSessions returns the sessions of a user, last used first. secret is that of the requesting
-// session, or empty. The times are zero if the session predates their recording. One round trip.
+// OpenSessions returns the sessions of a user, last used first. secret is the secret of the
+// requesting session, or empty. The times are zero if the session predates their recording. One
+// round trip.
 func (s *Sessions) OpenSessions(ctx context.Context, uid int64, secret string) ([]OpenSession, error) {
 	entries, err := s.store.List(ctx, uid, s.Now())
 	if err != nil {
 		return nil, err
 	}
-	_, here, _ := SessionToken(secret)
+	_, requesting, _ := SessionToken(secret)
 	open := make([]OpenSession, len(entries))
 	for i, e := range entries {
-		open[i] = OpenSession{ID: e.Token[:sessionID], Device: e.Device, Created: e.Created, Used: e.Used, Here: e.Token == here}
+		open[i] = OpenSession{ID: e.Token[:sessionIDLength], Device: e.Device, Created: e.Created, Used: e.Used, Here: e.Token == requesting}
 	}
 	return open, nil
 }
 
 // EndSession ends one session of a user, if it is open. One round trip.
 func (s *Sessions) EndSession(ctx context.Context, uid int64, id string) error {
-	if len(id) != sessionID {
+	if len(id) != sessionIDLength {
 		return social.ErrNoSession
 	}
 	return s.end(ctx, uid, oneSession, id)

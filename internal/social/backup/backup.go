@@ -3,19 +3,19 @@
 //
 // A backup is a tar archive, compressed with zstd:
 //
-//	manifest.json        what it is a backup of, and when it was made; see Manifest
+//	manifest.json        the source and the time of the backup; see Manifest
 //	part-1/000001.rdb    the snapshot (RDB) of the first server, in pieces of 4 MiB
 //	part-1/000002.rdb
 //	part-2/000001.rdb    the snapshot of the second master of a Cluster
-//	SHA256SUMS           the checksums of all of these, in the format of sha256sum -c
+//	SHA256SUMS           the checksums of all other entries, in the format of sha256sum -c
 //
-// The last entry proves that nothing was cut off. The concatenated pieces of a part are an RDB file
-// that a server can load.
+// The last entry proves that the archive is complete. The concatenated pieces of a part are an RDB
+// file that a server can load.
 //
 // A snapshot of one server is its state at one moment. The parts of a Cluster are taken one after
-// another, and a scan reads keys one after another (see Method): then two keys may not agree, and
-// Restore must be followed by a repair (package check). A Cluster cannot be backed up while slots
-// migrate, because a key could be on no server when its turn comes.
+// another, and a scan (see Method) reads keys one after another. The keys of such a backup may be
+// inconsistent with each other, and Restore must be followed by a repair (package check). A Cluster
+// cannot be backed up while slots migrate, because keys could be missing from all parts.
 package backup
 
 import (
@@ -49,7 +49,8 @@ const (
 	// Auto takes a snapshot. It scans if the server refuses a snapshot, or has other databases,
 	// which a snapshot would include.
 	Auto Method = "auto"
-	// Snapshot asks each server for a snapshot, as a replica does: its state at one moment.
+	// Snapshot asks each server for a snapshot, as a replica does: the state of the server at one
+	// moment.
 	Snapshot Method = "snapshot"
 	// Scan reads one key after another, with the permissions of the site.
 	Scan Method = "scan"
@@ -98,13 +99,14 @@ type Result struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// ErrRestoring: a restore into the database was interrupted, so it contains part of a backup.
+// ErrRestoring reports that a restore into the database was interrupted, so the database contains
+// only part of a backup.
 var ErrRestoring = errors.New("a restore into this database was interrupted, so it is incomplete")
 
-// ErrSlotsMove: a backup could lack keys whose slots migrate between its parts.
+// ErrSlotsMove reports that slots migrate, so a backup could lack keys.
 var ErrSlotsMove = errors.New("slots of the Cluster are being moved to other servers, so the backup could lack some keys; try again when that has finished")
 
-// Write writes a backup of a database to w. If it fails, the output is not a backup. Its memory
+// Write writes a backup of a database to w. If Write fails, the output is not a backup. Memory use
 // does not grow with the database, except for the key being scanned.
 func Write(ctx context.Context, from Source, w io.Writer, opt Options) (Result, error) {
 	b := &writer{from: from, opt: opt}
@@ -156,7 +158,7 @@ func (b *writer) prepare(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	foreign := 0 // number of other databases
+	otherDatabases := 0
 	for _, m := range b.masters {
 		size, err := m.Client.Do(ctx, m.Client.B().Dbsize().Build()).AsInt64()
 		if err != nil {
@@ -167,7 +169,7 @@ func (b *writer) prepare(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		foreign += n
+		otherDatabases += n
 	}
 	b.result.Manifest = Manifest{
 		Format: Format, ID: rand.Text(), Created: time.Now().UTC().Truncate(time.Second), Retwis: b.opt.Version,
@@ -175,7 +177,7 @@ func (b *writer) prepare(ctx context.Context) (err error) {
 	}
 	if b.result.Method == "" || b.result.Method == Auto {
 		b.result.Method = Snapshot
-		if foreign > 0 {
+		if otherDatabases > 0 {
 			b.result.Method = Scan
 			b.result.Reason = "the server holds other databases, which a snapshot would contain"
 		}
@@ -184,7 +186,7 @@ func (b *writer) prepare(ctx context.Context) (err error) {
 }
 
 // countOtherDatabases returns how many other databases of a server have keys, or 0 if the server
-// refuses to tell.
+// refuses INFO.
 func countOtherDatabases(ctx context.Context, node rueidis.Client, own int) (n int, err error) {
 	info, err := node.Do(ctx, node.B().Info().Section("keyspace").Build()).ToString()
 	if _, refused := rueidis.IsRedisErr(err); err != nil && !refused {
@@ -216,14 +218,14 @@ func version(ctx context.Context, client rueidis.Client) string {
 const helloTimeout = 5 * time.Second
 
 func (b *writer) write(ctx context.Context, w io.Writer) error {
-	// A server refuses a snapshot before the first byte. Only after that is it known which method
-	// the manifest has to name.
+	// A server that refuses a snapshot does so before the first byte. Wait for that byte, because
+	// the manifest names the method.
 	first := &snapshotHead{}
 	if b.result.Method == Snapshot {
-		reading, stop := context.WithCancel(ctx)
+		readCtx, stop := context.WithCancel(ctx)
 		defer stop()
 		var err error
-		if first, err = b.take(reading, b.masters[0]); err != nil {
+		if first, err = b.take(readCtx, b.masters[0]); err != nil {
 			if !errors.Is(err, snapshot.ErrRefused) || b.opt.Method == Snapshot {
 				return err
 			}
@@ -267,8 +269,8 @@ func (b *writer) write(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// checkSlots returns ErrSlotsMove if a slot has migrated from a master whose part came later to one
-// whose part was already written, so that no part has its keys.
+// checkSlots returns ErrSlotsMove if slots have migrated since the beginning. Keys of a slot that
+// migrated to a master whose part was already written could be in no part.
 func (b *writer) checkSlots(ctx context.Context) error {
 	masters, err := nodes.Masters(ctx, b.from.Client)
 	if err != nil {
@@ -288,31 +290,31 @@ const (
 
 // snapshotHead is a snapshot that a server has begun to send.
 type snapshotHead struct {
-	r    *io.PipeReader
-	byte []byte
-	done chan error
+	r     *io.PipeReader
+	first []byte // the first byte
+	done  chan error
 }
 
-// take starts a snapshot. It returns when the first byte has arrived.
+// take starts a snapshot, and returns when the first byte has arrived.
 func (b *writer) take(ctx context.Context, m nodes.Master) (*snapshotHead, error) {
 	addr := m.Address
 	if addr == "-" {
 		addr = ""
 	}
 	r, w := io.Pipe()
-	h := &snapshotHead{r: r, byte: make([]byte, 1), done: make(chan error, 1)}
+	h := &snapshotHead{r: r, first: make([]byte, 1), done: make(chan error, 1)}
 	go func() {
 		err := snapshot.Take(ctx, b.from.Options, addr, w)
 		w.CloseWithError(err)
 		h.done <- err
 	}()
-	if _, err := io.ReadFull(r, h.byte); err != nil {
+	if _, err := io.ReadFull(r, h.first); err != nil {
 		return nil, <-h.done
 	}
 	return h, nil
 }
 
-// writePart writes the part of one server.
+// writePart writes the part of one server. begun is its snapshot, or nil if none was started.
 func (b *writer) writePart(ctx context.Context, m nodes.Master, begun *snapshotHead) error {
 	if b.result.Method == Scan {
 		err := snapshot.Scan(ctx, b.from.Client, m.Client, b.result.Database, b, func(keys int64) { b.progress(b.done + keys) })
@@ -328,18 +330,18 @@ func (b *writer) writePart(ctx context.Context, m nodes.Master, begun *snapshotH
 		}
 		return b.endPart()
 	}
-	reading, stop := context.WithCancel(ctx)
+	readCtx, stop := context.WithCancel(ctx)
 	defer stop()
 	if begun == nil {
 		var err error
-		if begun, err = b.take(reading, m); err != nil {
+		if begun, err = b.take(readCtx, m); err != nil {
 			return err
 		}
 	}
-	_, err := io.Copy(b, io.MultiReader(bytes.NewReader(begun.byte), begun.r))
+	_, err := io.Copy(b, io.MultiReader(bytes.NewReader(begun.first), begun.r))
 	begun.r.CloseWithError(err) // ends a Take that is still writing
-	if taken := <-begun.done; taken != nil && err == nil {
-		err = taken
+	if takeErr := <-begun.done; takeErr != nil && err == nil {
+		err = takeErr
 	}
 	if err != nil {
 		return err

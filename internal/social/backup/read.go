@@ -20,10 +20,11 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// ErrDamaged: the file is not a complete backup.
+// ErrDamaged reports that the file is not a complete backup.
 var ErrDamaged = errors.New("the backup is damaged")
 
-// ErrOtherVersion: the format of the backup, or the layout of its keys, belongs to another version.
+// ErrOtherVersion reports that the format of the backup, or the layout of its keys, belongs to
+// another version.
 var ErrOtherVersion = errors.New("only another version of retwis can restore this backup")
 
 // maxManifest limits the size of the manifest.
@@ -33,7 +34,7 @@ const maxManifest = 64 << 10
 type Reader struct {
 	Manifest Manifest
 
-	mu    sync.Mutex // a stopped load can leave a Read behind
+	mu    sync.Mutex // a Read can outlive a stopped load
 	zstd  *zstd.Decoder
 	tar   *tar.Reader
 	next  *tar.Header // the next entry
@@ -61,7 +62,7 @@ func Open(r io.Reader) (*Reader, error) {
 func (b *Reader) open() error {
 	header, err := b.tar.Next()
 	if err != nil || header.Name != manifestName || header.Size > maxManifest {
-		if reading := new(readError); errors.As(err, &reading) {
+		if readErr := new(readError); errors.As(err, &readErr) {
 			return err
 		}
 		return errors.New("this is not a retwis backup, or its beginning is damaged")
@@ -85,7 +86,7 @@ func (b *Reader) open() error {
 	return b.advance()
 }
 
-// readError is an error of the file rather than its contents.
+// readError is an error in reading the file rather than in its contents.
 type readError struct{ err error }
 
 func (e *readError) Error() string { return e.err.Error() }
@@ -102,11 +103,12 @@ func (f fileReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// damaged explains an error of the archive or its compression.
+// damaged returns an error of the archive or its compression as ErrDamaged. It returns a readError
+// unchanged.
 func damaged(err error) error {
-	reading := new(readError)
+	readErr := new(readError)
 	switch {
-	case errors.As(err, &reading), errors.Is(err, ErrDamaged):
+	case errors.As(err, &readErr), errors.Is(err, ErrDamaged):
 		return err
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return fmt.Errorf("%w: it was cut off; its end is missing", ErrDamaged)
@@ -163,7 +165,7 @@ func (p *part) Read(buf []byte) (int, error) {
 			err = nil
 			b.piece++
 			b.endEntry(b.next.Name)
-			_ = b.advance() // keeps its error
+			_ = b.advance() // sets b.err
 		} else if err != nil {
 			b.err = damaged(err)
 		}
@@ -195,7 +197,7 @@ func (b *Reader) Finish() error {
 	if _, err := b.tar.Next(); !errors.Is(err, io.EOF) {
 		return fmt.Errorf("backup: %w: there is data after its end", ErrDamaged)
 	}
-	// The checksum of the compression is at the very end.
+	// The checksum of the compression is at the very end of the file.
 	switch n, err := io.Copy(io.Discard, b.zstd); {
 	case err != nil:
 		return fmt.Errorf("backup: %w", damaged(err))
@@ -230,18 +232,18 @@ func Verify(ctx context.Context, r io.Reader) (Manifest, int64, error) {
 	return b.Manifest, report.Records, b.Finish()
 }
 
-// explain returns why the parts could not be loaded: an error of the archive explains an error of a
-// part.
+// explain returns the cause of an error in loading the parts. An error of the archive takes
+// precedence, because it causes errors in parts.
 func (b *Reader) explain(err error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var wrong *bulk.InputError
+	var inputErr *bulk.InputError
 	switch {
 	case err == nil:
 		return nil
 	case b.err != nil:
 		return fmt.Errorf("backup: %w", b.err)
-	case errors.As(err, &wrong):
+	case errors.As(err, &inputErr):
 		return fmt.Errorf("backup: %w: %w", ErrDamaged, err)
 	}
 	return err

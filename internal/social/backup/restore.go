@@ -21,11 +21,11 @@ import (
 )
 
 var (
-	// ErrNotEmpty: the target database has keys.
+	// ErrNotEmpty reports that the target database has keys.
 	ErrNotEmpty = errors.New("the database is not empty")
-	// ErrOther: a restore of another backup was interrupted.
+	// ErrOther reports that a restore of another backup was interrupted.
 	ErrOther = errors.New("a restore of another backup into this database was interrupted")
-	// ErrInUse: a site serves the database.
+	// ErrInUse reports that a site serves the database.
 	ErrInUse = errors.New("a site is using the database")
 )
 
@@ -33,7 +33,7 @@ var (
 type RestoreOptions struct {
 	// Replace first deletes every key of the database.
 	Replace bool
-	// Begun, if set, is called when the database is empty and marked, before anything is loaded. If
+	// Begun, if set, is called when the database is empty and marked, before any key is loaded. If
 	// it returns an error, the restore ends as if it had been interrupted.
 	Begun func() error
 	// Progress, if set, is called with the number of keys so far.
@@ -48,13 +48,13 @@ type Restored struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// Restore loads a backup into a database, which must be empty: otherwise it returns ErrNotEmpty.
-// While it runs, the key `restoring` holds the ID of the backup, and no site is served on the
-// database. An interrupted restore is repeated from its start by another call with the same backup.
-// If it was interrupted while Replace deleted the keys, that call deletes the rest.
+// Restore loads a backup into a database. It returns ErrNotEmpty if the database has keys, unless
+// Replace is set. During a restore, the key `restoring` holds the ID of the backup, and no site
+// serves the database. After an interruption, another call with the same backup starts over. If the
+// interruption came while keys were deleted for Replace, that call deletes the remaining keys.
 //
-// Keys keep their expiry times. After restoring a backup that is not AtOneMoment, two keys may not
-// agree.
+// Keys keep their expiry times. After restoring a backup that is not AtOneMoment, keys may be
+// inconsistent with each other.
 func Restore(ctx context.Context, to Source, r io.Reader, opt RestoreOptions) (Restored, error) {
 	b, err := Open(r)
 	if err != nil {
@@ -85,8 +85,8 @@ func Restore(ctx context.Context, to Source, r io.Reader, opt RestoreOptions) (R
 	if err := b.Finish(); err != nil {
 		return result, err
 	}
-	// The words of the search index are in other keys than the posts, and may be from a different
-	// moment: the site rebuilds the index. The processes are those of the backed-up site.
+	// The search index may be from a different moment than the posts, so the site rebuilds it. The
+	// processes are those of the backed-up site.
 	for _, key := range []string{storage.SearchIndex, storage.Processes, storage.Restoring} {
 		if err := to.Client.Do(ctx, to.Client.B().Del().Key(key).Build()).Error(); err != nil {
 			return result, fmt.Errorf("backup: %w", err)
@@ -102,7 +102,7 @@ func (e *refusedError) Error() string {
 	return fmt.Sprintf("%s: %.100s", e.failure.Error, e.failure.Text)
 }
 
-// claim makes sure that the database has nothing but this backup, and marks it.
+// claim ensures that the database has no keys but those of this backup, and marks the database.
 func claim(ctx context.Context, client rueidis.Client, id string, replace bool) error {
 	b := client.B()
 	owner, err := reply.TextOrEmpty(client.Do(ctx, b.Get().Key(storage.Restoring).Build()))
@@ -110,7 +110,7 @@ func claim(ctx context.Context, client rueidis.Client, id string, replace bool) 
 		return err
 	}
 	if owner == id && !replace {
-		return nil // interrupted; each key of the backup replaces the existing one
+		return nil // interrupted; each key of the backup replaces an existing key
 	}
 	begun := owner == emptying+id // by an interrupted call with replace
 	masters, err := nodes.Masters(ctx, client)
@@ -136,7 +136,8 @@ func claim(ctx context.Context, client rueidis.Client, id string, replace bool) 
 	return client.Do(ctx, b.Set().Key(storage.Restoring).Value(id).Build()).Error()
 }
 
-// mayEmpty returns nil if every key may be deleted: it was requested, and no site uses them.
+// mayEmpty returns nil if every key may be deleted: the deletion was requested, and no site uses
+// the database.
 func mayEmpty(ctx context.Context, client rueidis.Client, keys int64, owner string, replace bool) error {
 	switch {
 	case !replace && owner != "":
@@ -154,7 +155,7 @@ func mayEmpty(ctx context.Context, client rueidis.Client, keys int64, owner stri
 }
 
 // emptying is prepended to the ID of a backup in storage.Restoring while the keys that it replaces
-// are deleted. The remaining ones must not be mixed with those of the backup.
+// are deleted. The remaining keys must not be mixed with those of the backup.
 const emptying = "emptying "
 
 //go:embed mark.lua
@@ -162,8 +163,8 @@ var markSource string
 
 var markScript = script.New(markSource).Retryable()
 
-// empty deletes every key, one master after the other. If it is interrupted, the rest stays marked:
-// the mark goes with the last keys.
+// empty deletes every key, one master after the other. The mark is deleted with the last keys, so
+// the remaining keys stay marked after an interruption.
 func empty(ctx context.Context, client rueidis.Client, masters []nodes.Master, id string) error {
 	if err := markScript.Run(ctx, client, []string{storage.Restoring}, []string{emptying + id}).Error(); err != nil {
 		return err
@@ -195,8 +196,9 @@ func empty(ctx context.Context, client rueidis.Client, masters []nodes.Master, i
 	return nil
 }
 
-// flush deletes the keys of a master. With many keys that takes long, so the server does it in the
-// background; until that is done, it could refuse new keys for lack of memory.
+// flush deletes the keys of a master. The server frees them in the background, because many keys
+// take long. flush waits, because until they are freed, the server could refuse new keys for lack
+// of memory.
 func flush(ctx context.Context, master rueidis.Client) error {
 	if err := master.Do(ctx, master.B().Flushdb().Async().Build()).Error(); err != nil {
 		return err
@@ -217,5 +219,5 @@ func flush(ctx context.Context, master rueidis.Client) error {
 	}
 }
 
-// flushPause is the pause between two checks of what a server still has to free.
+// flushPause is the pause between two checks of how many keys a server still has to free.
 const flushPause = 50 * time.Millisecond

@@ -18,9 +18,9 @@ type Kind string
 
 // The kinds.
 const (
-	Word    Kind = "word"    // or several consecutive ones, in any case and with any accents
-	Domain  Kind = "domain"  // of a link, including its subdomains
-	Address Kind = "address" // of a person, or a network such as 192.0.2.0/24
+	Word    Kind = "word"    // a word, or several consecutive words, in any case and with any accents
+	Domain  Kind = "domain"  // the domain of a link, including its subdomains
+	Address Kind = "address" // the address of a person, or a network such as 192.0.2.0/24
 )
 
 // Kinds are all kinds.
@@ -33,14 +33,14 @@ const (
 	maxWords = 5
 	// maxValue limits the value of a block, in bytes.
 	maxValue = 200
-	// maxFor is the maximum duration of a block with an end.
-	maxFor = 10 * 366 * 24 * time.Hour
+	// maxDuration is the maximum duration of a block with an end.
+	maxDuration = 10 * 366 * 24 * time.Hour
 )
 
-// Block is something that must not sign up or post.
+// Block is a word, a domain or an address that is not allowed on the site.
 type Block struct {
 	Kind  Kind
-	Value string // in the form in which values are compared
+	Value string // in the form that Clean returns
 	Since time.Time
 	Until time.Time // zero for no end
 }
@@ -125,7 +125,8 @@ const (
 	minBits6 = 16
 )
 
-// networkOf returns an address, or a network with the bits after its prefix cleared.
+// networkOf returns an address, or a network with the bits after its prefix cleared, in the form
+// that is stored.
 func networkOf(typed string) (string, bool) {
 	if addr, err := netip.ParseAddr(typed); err == nil && addr.Zone() == "" {
 		return addr.Unmap().String(), true

@@ -14,10 +14,11 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// List is the list of what must not sign up or post. It is safe for concurrent use.
+// List is the list of blocks. It is safe for concurrent use.
 //
-// It is stored in one hash rather than as records of package model: each post is compared with all
-// of it, and a hash is read with one command, whose reply stays in memory until it changes.
+// The list is stored in one hash rather than as records of package model: each post is compared
+// with the whole list, and a hash is read with one command, whose reply is cached until the hash
+// changes.
 type List struct {
 	db    storage.Database
 	users *storage.Users
@@ -41,7 +42,7 @@ func New(db storage.Database, people *storage.Users, log *audit.Log, now func() 
 }
 
 // CheckText returns *InvalidError if a text contains a blocked word or link. No round trip while
-// nothing has changed.
+// the list is unchanged.
 func (l *List) CheckText(ctx context.Context, field, typed string) error {
 	m, err := l.kept.Get(ctx)
 	if err != nil {
@@ -57,7 +58,7 @@ func (l *List) CheckText(ctx context.Context, field, typed string) error {
 }
 
 // Blocked returns a function that reports whether a text contains a blocked word or link. No round
-// trip while nothing has changed.
+// trip while the list is unchanged.
 func (l *List) Blocked(ctx context.Context) (func(typed string) bool, error) {
 	m, err := l.kept.Get(ctx)
 	now := l.now()
@@ -65,7 +66,7 @@ func (l *List) Blocked(ctx context.Context) (func(typed string) bool, error) {
 }
 
 // CheckAddress returns ErrForbidden if the request of ctx comes from a blocked address. No round
-// trip while nothing has changed.
+// trip while the list is unchanged.
 func (l *List) CheckAddress(ctx context.Context) error {
 	from := social.AddressOf(ctx)
 	if !from.IsValid() {
@@ -81,7 +82,7 @@ func (l *List) CheckAddress(ctx context.Context) error {
 func (l *List) read(ctx context.Context) ([]Block, error) {
 	stored, err := l.db.Read(ctx, l.db.Client.B().Hgetall().Key(storage.Blocklist).Cache()).AsStrMap()
 	if err != nil {
-		return nil, fmt.Errorf("social: read what is blocked: %w", err)
+		return nil, fmt.Errorf("social: read the blocklist: %w", err)
 	}
 	blocks := make([]Block, 0, len(stored))
 	for field, text := range stored {
@@ -103,15 +104,15 @@ func (l *List) All(ctx context.Context) ([]Block, error) {
 	return slices.DeleteFunc(blocks, func(b Block) bool { return b.Ended(now) }), err
 }
 
-// Add blocks a value for a duration, or for good if that is 0; an existing block gets the new end.
-// It returns ErrForbidden unless the actor is a moderator, and *InvalidError. It removes blocks
-// that have ended. Four round trips.
-func (l *List) Add(ctx context.Context, actor social.Actor, b Block, lasts time.Duration) (Block, error) {
+// Add blocks a value for a duration, or without an end if the duration is 0; an existing block gets
+// the new end. It returns ErrForbidden unless the actor is a moderator, and *InvalidError for an
+// invalid value or duration. It removes blocks that have ended. Four round trips.
+func (l *List) Add(ctx context.Context, actor social.Actor, b Block, duration time.Duration) (Block, error) {
 	var err error
 	if b.Value, err = Clean(b.Kind, b.Value); err != nil {
 		return Block{}, err
 	}
-	if lasts < 0 || lasts > maxFor || lasts > 0 && lasts < time.Minute {
+	if duration < 0 || duration > maxDuration || duration > 0 && duration < time.Minute {
 		return Block{}, social.Invalid("for", "Use a duration from one minute to ten years, or none for no end.")
 	}
 	if err := l.users.Require(ctx, actor, social.Moderator); err != nil {
@@ -137,8 +138,8 @@ func (l *List) Add(ctx context.Context, actor social.Actor, b Block, lasts time.
 	}
 	b.Since, b.Until = now, time.Time{}
 	note := ""
-	if lasts > 0 {
-		b.Until = now.Add(lasts)
+	if duration > 0 {
+		b.Until = now.Add(duration)
 		note = "until " + b.Until.Format(time.RFC3339)
 	}
 	if err := l.audit.Add(ctx, audit.Entry{Actor: actor, Action: "block-" + string(b.Kind), Target: b.Value, Note: note}); err != nil {
@@ -170,7 +171,7 @@ func (l *List) Remove(ctx context.Context, actor social.Actor, kind Kind, typed 
 	return l.write(ctx, Block{}, []string{b.field()})
 }
 
-// write adds a block, if it has a value, and removes others.
+// write adds block b, if it has a value, and removes the blocks of the given fields.
 func (l *List) write(ctx context.Context, b Block, remove []string) error {
 	cmd := l.db.Client.B()
 	var cmds rueidis.Commands

@@ -10,11 +10,11 @@ import (
 	"retwis/internal/social/text"
 )
 
-// matcher is the list in the form for matching. It never changes.
+// matcher is the list in a form for matching. It is immutable.
 type matcher struct {
-	words    map[string]Block // by their words, separated by single blanks
-	longest  int              // the maximum number of words in one of them
-	unspaced []Block          // words of scripts without blanks
+	words    map[string]Block // by their words, separated by single spaces
+	longest  int              // the maximum number of words in a block
+	unspaced []Block          // words of scripts without spaces
 	domains  map[string]Block
 	networks []network
 }
@@ -108,7 +108,7 @@ func (m *matcher) address(addr netip.Addr, now time.Time) bool {
 	return false
 }
 
-// wordsOf returns the words of a text, folded like those of a search: without case, accents and
+// wordsOf returns the words of a text, folded like the words of a search: without case, accents and
 // letter forms, and without invisible characters.
 func wordsOf(typed string) []string {
 	visible := strings.Map(func(r rune) rune {
@@ -122,7 +122,7 @@ func wordsOf(typed string) []string {
 	})
 }
 
-// isUnspaced reports whether r is a letter of a script without blanks between words.
+// isUnspaced reports whether r is a letter of a script without spaces between words.
 func isUnspaced(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }

@@ -1,8 +1,8 @@
--- Adds a reply to the replies of its parent, and updates their count.
+-- Adds a reply to the replies of its parent, and updates the reply count of the parent.
 -- KEYS[1]   the hash of the parent
--- KEYS[2]   the set of its replies
+-- KEYS[2]   the set of replies to the parent
 -- ARGV[1]   the id of the reply
--- Reply     1 if it was missing, else 0
+-- Reply     1 if the reply was added, else 0
 if redis.call('HEXISTS', KEYS[1], 'user_id') == 0 then
   return 0
 end

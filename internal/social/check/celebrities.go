@@ -9,7 +9,7 @@ import (
 )
 
 // celebrities checks that the authors whose posts are merged into home timelines exist, and that
-// the score of each is a valid post ID.
+// each score is a valid post ID.
 func (c *setCheck) celebrities(ctx context.Context) error {
 	if c.check.foreign[storage.CelebritiesKey] {
 		return nil
@@ -26,12 +26,12 @@ func (c *setCheck) celebrities(ctx context.Context) error {
 			_, err = storage.ParseScore(scores[i])
 			switch {
 			case !c.check.cluster:
-				p.Kind, p.Detail = maintain.Stale, fmt.Sprintf("has user %.20s, and only a Cluster merges posts", member)
+				p.Kind, p.Detail = maintain.Stale, fmt.Sprintf("has user %.20s, but posts are merged only on a Cluster", member)
 			case !exists:
 				p.Detail = fmt.Sprintf("user %.20s does not exist", member)
 			case err != nil:
-				// This merges all posts: those that are also on the timelines are shown once.
-				p.Kind, p.Detail, p.Repair = maintain.Invalid, fmt.Sprintf("user %s has %.20q, not the id of a post", member, scores[i]), "merge all posts"
+				// Score 1 merges all posts. Posts that are also on the timelines are shown once.
+				p.Kind, p.Detail, p.Repair = maintain.Invalid, fmt.Sprintf("user %s has the score %.20q, which is not a post id", member, scores[i]), "merge all posts"
 				repair = func(ctx context.Context) (bool, error) { return c.check.zadd(ctx, storage.CelebritiesKey, "1", member) }
 			default:
 				continue
@@ -44,8 +44,8 @@ func (c *setCheck) celebrities(ctx context.Context) error {
 	})
 }
 
-// active checks that the active accounts exist. The ranking is rebuilt every few minutes, so a
-// missing account is a leftover.
+// active checks that the accounts in the ranking by activity exist. The ranking is rebuilt every
+// few minutes, so an entry without an account is a leftover.
 func (c *setCheck) active(ctx context.Context) error {
 	if c.check.foreign[storage.Active] {
 		return nil

@@ -1,6 +1,6 @@
-// Package check verifies that the keys of a database agree with each other, and repairs them. Both
-// run while the application is in use, on the engine of the toolkit packages (see package
-// maintain).
+// Package check verifies that the keys of a database agree with each other, and repairs them. A
+// check or a repair runs while the application is in use, on the engine of the toolkit packages
+// (see package maintain).
 package check
 
 import (
@@ -10,22 +10,22 @@ import (
 	"retwis/internal/app"
 )
 
-// Verify scans the whole database in short steps and reports what breaks a rule of docs/keys.md. It
-// changes nothing. Because of concurrent writes it may report something that is right a moment
-// later. It needs memory for one step and two bounded caches.
+// Verify scans the whole database in short steps and reports violations of the rules in
+// docs/keys.md. It changes nothing. It may report a problem that a concurrent write is about to
+// correct. It needs memory for one step and two bounded caches.
 func Verify(ctx context.Context, s *app.App, opt Options) (Result, error) {
 	return run(ctx, s, opt, false)
 }
 
-// Repair finds what Verify finds and repairs what it can: each problem in one script that checks
-// again first, or in a sequence that can be repeated from its start. It never undoes concurrent
-// writes.
+// Repair finds the same problems as Verify and repairs them where possible. Each repair is a script
+// that first checks again, or a sequence that can be repeated from its start. Repair never undoes
+// concurrent writes.
 func Repair(ctx context.Context, s *app.App, opt Options) (Result, error) {
 	return run(ctx, s, opt, true)
 }
 
-// run checks the usernames first, then the keys in the order of their phases, so that one repair
-// makes room for the next.
+// run checks the usernames first, then the keys in the order of their phases, so that each repair
+// can rely on the earlier ones.
 func run(ctx context.Context, s *app.App, opt Options, repair bool) (Result, error) {
 	if opt.Report == nil {
 		opt.Report = func(Problem) {}
@@ -37,7 +37,7 @@ func run(ctx context.Context, s *app.App, opt Options, repair bool) (Result, err
 		opt.Part = 1
 	}
 	if !(opt.Part > 0 && opt.Part <= 1) {
-		return Result{}, fmt.Errorf("social: check: Options.Part: %v is not above 0 and at most 1", opt.Part)
+		return Result{}, fmt.Errorf("social: check: Options.Part: %v must be above 0 and at most 1", opt.Part)
 	}
 	c := newChecker(s, opt, repair)
 	c.running.Lock()

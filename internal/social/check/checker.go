@@ -44,9 +44,9 @@ type checker struct {
 
 	sinceLatest time.Time // the earliest time from which `users_by_time` is complete on a Cluster
 
-	lastUser   int64 // the largest IDs in use
-	lastPost   int64
-	adopted    int64 // the last post of an older program
+	lastUser   int64 // the largest user ID in use
+	lastPost   int64 // the largest post ID in use
+	adopted    int64 // the last post that an older program wrote
 	knownUsers known[bool]
 	knownPosts known[state]
 }
@@ -70,14 +70,14 @@ func (c *checker) finish() Result {
 }
 
 const (
-	// scanCount is how many keys or fields one step of a scan requests: well under a millisecond of
-	// the server's time.
+	// scanCount is the number of keys or fields that one step of a scan requests. A step takes the
+	// server well under a millisecond.
 	scanCount = 1000
-	// scanTimeout limits the wait for one node of a Cluster, which may be gone for good.
+	// scanTimeout limits the wait for a node of a Cluster, because the node may be gone for good.
 	scanTimeout = 15 * time.Second
 )
 
-// begin counts the keys.
+// begin counts the keys and reads the ID of the last post of an older program.
 func (c *checker) begin(ctx context.Context) error {
 	masters, err := nodes.Masters(ctx, c.client)
 	if err != nil {
@@ -100,10 +100,10 @@ func (c *checker) begin(ctx context.Context) error {
 	return err
 }
 
-// fix repairs a problem and reports whether it was still there.
+// fix repairs a problem and reports whether the problem still existed.
 type fix func(ctx context.Context) (bool, error)
 
-// found reports a problem, and repairs it if that is requested and possible.
+// found reports a problem, after repairing it if requested and possible.
 func (c *checker) found(ctx context.Context, p Problem, repair fix) error {
 	return c.foundAll(ctx, []Problem{p}, repair)
 }
@@ -115,7 +115,7 @@ func (c *checker) foundAll(ctx context.Context, problems []Problem, repair fix) 
 		var err error
 		repaired, err = repair(ctx)
 		switch {
-		case rediserr.IsWrongType(err): // replaced meanwhile: the next check reports it
+		case rediserr.IsWrongType(err): // the key was replaced meanwhile; the next check reports it
 		case err != nil:
 			return fmt.Errorf("repair of key %s: %w", problems[0].Key, err)
 		case !repaired:
@@ -171,7 +171,7 @@ func (c *checker) pairs(ctx context.Context, pages iter.Seq2[[]string, error], v
 func (c *checker) pages(ctx context.Context, pages iter.Seq2[[]string, error], values int, visit func(page []string) error) error {
 	for page, err := range pages {
 		if rediserr.IsWrongType(err) {
-			return nil // replaced meanwhile: the next check reports it
+			return nil // the key was replaced meanwhile; the next check reports it
 		}
 		if err != nil {
 			return err

@@ -12,7 +12,7 @@ import (
 	"retwis/maintain"
 )
 
-// Each script changes keys of one post, which are in one slot. Repeating one changes nothing.
+// Each script changes keys of one post, which share a slot, and is idempotent.
 var (
 	//go:embed recount.lua
 	recountSource string
@@ -34,8 +34,8 @@ var (
 // nobody is the author of a stub that a repair writes for a lost post.
 const nobody = "0"
 
-// reply checks that a reply belongs to a conversation: to a parent, which may be a stub, and to the
-// parent's conversation.
+// reply checks that the ancestors of a reply exist, possibly as stubs, that the reply is in the
+// conversation of its parent, and that it is among the replies to its parent.
 func (c *postCheck) reply(ctx context.Context, p *post) error {
 	if p.parent == 0 {
 		return nil
@@ -47,7 +47,7 @@ func (c *postCheck) reply(ctx context.Context, p *post) error {
 		return err
 	}
 	if *p.isPending {
-		return nil // it will be there soon
+		return nil // the fan-out adds the reply
 	}
 	if *p.inReplies > 0 {
 		return nil
@@ -95,29 +95,29 @@ func (c *postCheck) lostAncestor(ctx context.Context, p *post, id int64) error {
 
 // rooted checks that a reply is in the conversation of its parent.
 func (c *postCheck) rooted(ctx context.Context, p *post) error {
-	root := p.parentIs.root
+	root := p.parentState.root
 	if root == 0 {
 		root = p.parent
 	}
-	if root == p.root || !p.parentIs.exists {
+	if root == p.root || !p.parentState.exists {
 		return nil
 	}
 	problem := Problem{
-		Kind: maintain.Stale, Key: p.key, Repair: "move it to that of its first ancestor",
-		Detail: fmt.Sprintf("is in the conversation of post %d, but its parent in that of post %d", p.root, root),
+		Kind: maintain.Stale, Key: p.key, Repair: "move it to the conversation of its first ancestor",
+		Detail: fmt.Sprintf("is in the conversation of post %d, but its parent is in that of post %d", p.root, root),
 	}
 	return c.check.found(ctx, problem, func(ctx context.Context) (bool, error) { return c.move(ctx, p) })
 }
 
-// move adds a reply to the conversation of its first ancestor before it changes its hash, so that
-// the next check finds an interrupted repair.
+// move moves a reply to the conversation of its first ancestor. It adds the reply there before it
+// changes the hash of the reply, so that the next check finds an interrupted repair.
 func (c *postCheck) move(ctx context.Context, p *post) (bool, error) {
 	root, err := c.firstAncestor(ctx, p.parent)
 	if err != nil || root == 0 || root == p.root {
 		return false, err
 	}
-	now, err := c.check.state(ctx, p.id)
-	if err != nil || now.parent != p.parent || now.root != p.root {
+	current, err := c.check.state(ctx, p.id)
+	if err != nil || current.parent != p.parent || current.root != p.root {
 		return false, err
 	}
 	id := storage.Itoa(p.id)
@@ -138,7 +138,7 @@ func (c *postCheck) move(ctx context.Context, p *post) (bool, error) {
 // maxDepth limits how far up a conversation a repair looks for its root.
 const maxDepth = 10_000
 
-// firstAncestor returns the root of a conversation, or 0 if it is unknown.
+// firstAncestor returns the root of a post's conversation, or 0 if the root is unknown.
 func (c *postCheck) firstAncestor(ctx context.Context, id int64) (int64, error) {
 	for range maxDepth {
 		s, err := c.check.state(ctx, id)
@@ -156,35 +156,35 @@ func (c *postCheck) firstAncestor(ctx context.Context, id int64) (int64, error) 
 	return 0, nil
 }
 
-// addReply adds a reply to the replies of its parent. It checks again afterwards, and removes the
-// reply if it was deleted meanwhile.
+// addReply adds a reply to the replies of its parent. It then checks again, and removes the reply
+// if the reply was deleted meanwhile.
 func (c *postCheck) addReply(ctx context.Context, id int64) (bool, error) {
-	now, err := c.check.state(ctx, id)
-	if err != nil || !now.isPost() || now.parent == 0 {
+	current, err := c.check.state(ctx, id)
+	if err != nil || !current.isPost() || current.parent == 0 {
 		return false, err
 	}
-	added, err := addReplyScript.Run(ctx, c.check.client, []string{storage.PostKey(now.parent), storage.RepliesKey(now.parent)}, []string{storage.Itoa(id)}).AsBool()
+	added, err := addReplyScript.Run(ctx, c.check.client, []string{storage.PostKey(current.parent), storage.RepliesKey(current.parent)}, []string{storage.Itoa(id)}).AsBool()
 	if err != nil || !added {
 		return false, err
 	}
-	if now, err = c.check.state(ctx, id); err == nil && !now.isPost() {
-		_, err = c.check.dropMember(ctx, storage.RepliesKey(now.parent), "replies", storage.Itoa(id), "")
+	if current, err = c.check.state(ctx, id); err == nil && !current.isPost() {
+		_, err = c.check.dropMember(ctx, storage.RepliesKey(current.parent), "replies", storage.Itoa(id), "")
 	}
 	if err != nil {
 		return true, err
 	}
-	return true, c.check.fanOut.Deletions.Place(ctx, now.parent)
+	return true, c.check.fanOut.Deletions.Place(ctx, current.parent)
 }
 
-// repost checks that a repost has an original, and is the one recorded there.
+// repost checks that a repost has an original, and that the original records the repost.
 func (c *postCheck) repost(ctx context.Context, p *post) error {
 	problem := Problem{Kind: maintain.Dangling, Key: p.key, Repair: "delete the repost", Leftover: true}
 	switch {
 	case *p.isPending:
 		return nil
-	case !p.repeated.isPost():
+	case !p.original.isPost():
 		problem.Detail = fmt.Sprintf("repeats post %d, which does not exist or is deleted", p.repostOf)
-	case p.repeated.repostOf != 0:
+	case p.original.repostOf != 0:
 		problem.Detail = fmt.Sprintf("repeats post %d, which is a repost", p.repostOf)
 	case !sameNumber(*p.claim, storage.Itoa(p.id)):
 		problem.Detail = fmt.Sprintf("is not the repost of post %d by user %d", p.repostOf, p.author)
@@ -196,7 +196,7 @@ func (c *postCheck) repost(ctx context.Context, p *post) error {
 		if err != nil {
 			return false, err
 		}
-		// A repost is a task from before it is written until the original has it.
+		// A repost has a task from before it is written until the original records it.
 		b := c.check.batch()
 		writing := isPending(b, c.check.client, p.id, p.author, p.time)
 		if err := b.Run(ctx); err != nil || *writing {

@@ -61,9 +61,9 @@ func (b *bundle) conversation() {
 func TestCheckFindsInConversations(t *testing.T) {
 	t.Parallel()
 	for want, damage := range map[string]func(b *bundle){
-		`post:1: says "7" likes, but has 2`:              func(b *bundle) { b.Redis("HSET", "post:1", "likes", "7") },
-		`post:1: says "x" reposts, but has 1`:            func(b *bundle) { b.Redis("HSET", "post:1", "reposts", "x") },
-		`post:1: says "1" replies, but has 0`:            func(b *bundle) { b.Redis("DEL", "replies:{post:1}") },
+		`post:1: counts "7" likes, but has 2`:            func(b *bundle) { b.Redis("HSET", "post:1", "likes", "7") },
+		`post:1: counts "x" reposts, but has 1`:          func(b *bundle) { b.Redis("HSET", "post:1", "reposts", "x") },
+		`post:1: counts "1" replies, but has 0`:          func(b *bundle) { b.Redis("DEL", "replies:{post:1}") },
 		"likes post 1: \"\" in likers":                   func(b *bundle) { b.Redis("DEL", "likers:{post:1}") },
 		"user 2 likes post 1: \"":                        func(b *bundle) { b.Redis("ZREM", "liked:2", "1") },
 		"user 3 has reposted post 1: \"4\"":              func(b *bundle) { b.Redis("DEL", "reposted:3") },
@@ -80,7 +80,7 @@ func TestCheckFindsInConversations(t *testing.T) {
 		`"5" is not a reply to this post`:                func(b *bundle) { b.Redis("SADD", "replies:{post:3}", "5") },
 		"post:3: is not in thread:1":                     func(b *bundle) { b.Redis("ZREM", "thread:1", "3") },
 		"thread:1: post 4 does not belong here":          func(b *bundle) { b.Redis("ZADD", "thread:1", "4", "4") },
-		"but its parent in that of post 1":               func(b *bundle) { b.Redis("HSET", "post:3", "root", "2") },
+		"but its parent is in that of post 1":            func(b *bundle) { b.Redis("HSET", "post:3", "root", "2") },
 		"is not in profile_replies:2":                    func(b *bundle) { b.Redis("DEL", "profile_replies:2") },
 		"profile:2: post 2 does not belong here":         func(b *bundle) { b.Redis("ZADD", "profile:2", "2", "2") },
 		"profile_replies:1: post 1 does not belong here": func(b *bundle) { b.Redis("ZADD", "profile_replies:1", "1", "1") },
@@ -91,7 +91,7 @@ func TestCheckFindsInConversations(t *testing.T) {
 		"post:5: is deleted, but has a text":             func(b *bundle) { b.Redis("HSET", "post:5", "body", "oops") },
 		"post:1: is not in tag:tea":                      func(b *bundle) { b.Redis("ZREM", "tag:tea", "1") },
 		"tag:tea: post 2 does not belong here":           func(b *bundle) { b.Redis("ZADD", "tag:tea", "2", "2") },
-		"tag:tea: a string, where Retwis":                func(b *bundle) { b.Redis("DEL", "tag:tea"); b.Redis("SET", "tag:tea", "x") },
+		"tag:tea: a string, but Retwis":                  func(b *bundle) { b.Redis("DEL", "tag:tea"); b.Redis("SET", "tag:tea", "x") },
 		"user 2 follows #tea: \"":                        func(b *bundle) { b.Redis("DEL", "tag_followers:tea") },
 		"user 4 follows #tea: \"\"":                      func(b *bundle) { b.Redis("ZADD", "tag_followers:tea", "5", "4") },
 		"user 3 has blocked user 4: \"":                  func(b *bundle) { b.Redis("DEL", "blockers:4") },
@@ -99,13 +99,13 @@ func TestCheckFindsInConversations(t *testing.T) {
 		"user 4 follows user 3, although":                func(b *bundle) { b.follows("4", "3") },
 		"user 3 follows user 4, although":                func(b *bundle) { b.follows("3", "4") },
 		`muted:3: user "99" does not exist`:              func(b *bundle) { b.Redis("ZADD", "muted:3", "inf", "99") },
-		"blocked:3: has the user themselves":             func(b *bundle) { b.Redis("ZADD", "blocked:3", "inf", "3") },
+		"blocked:3: contains its owner":                  func(b *bundle) { b.Redis("ZADD", "blocked:3", "inf", "3") },
 		"liked:99: user 99 does not exist":               func(b *bundle) { b.Redis("ZADD", "liked:99", "5", "1") },
 		`likers:{post:1}: user "99" does not exist`:      func(b *bundle) { b.Redis("ZADD", "likers:{post:1}", "5", "99") },
-		`bookmarks:2: "x" is not the id of a post`:       func(b *bundle) { b.Redis("ZADD", "bookmarks:2", "5", "x") },
+		`bookmarks:2: "x" is not a post id`:              func(b *bundle) { b.Redis("ZADD", "bookmarks:2", "5", "x") },
 		`notifications:1: not a notification: "1-1 x"`:   func(b *bundle) { b.Redis("RPUSH", "notifications:1", "1-1 x") },
-		"likers:{post:1}: a string, where Retwis":        func(b *bundle) { b.Redis("DEL", "likers:{post:1}"); b.Redis("SET", "likers:{post:1}", "x") },
-		"thread:1: a string, where Retwis":               func(b *bundle) { b.Redis("DEL", "thread:1"); b.Redis("SET", "thread:1", "x") },
+		"likers:{post:1}: a string, but Retwis":          func(b *bundle) { b.Redis("DEL", "likers:{post:1}"); b.Redis("SET", "likers:{post:1}", "x") },
+		"thread:1: a string, but Retwis":                 func(b *bundle) { b.Redis("DEL", "thread:1"); b.Redis("SET", "thread:1", "x") },
 		`pinned post "2"`:                                func(b *bundle) { b.Redis("HSET", "user:1", "pinned", "2") },
 	} {
 		t.Run(want, func(t *testing.T) {

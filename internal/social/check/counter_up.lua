@@ -1,9 +1,9 @@
--- Raises a counter to an id that is in use.
+-- Raises a counter to an id in use.
 -- KEYS[1]   the counter
 -- ARGV[1]   the id
--- Reply     1 if it was lower or not a number, else 0
-local at = redis.call('GET', KEYS[1])
-local digits = at and string.match(at, '^%-?%d+$')
+-- Reply     1 if the counter was set, else 0
+local value = redis.call('GET', KEYS[1])
+local digits = value and string.match(value, '^%-?%d+$')
 if digits and tonumber(digits) >= tonumber(ARGV[1]) then
   return 0
 end

@@ -1,10 +1,10 @@
--- Removes a member from a set of a post, and updates the counter of the post.
+-- Removes a member from a set of a post, and updates the counter of the set.
 -- KEYS[1]   the hash of the post
 -- KEYS[2]   the set or sorted set
--- ARGV[1]   the counter; empty if there is none
+-- ARGV[1]   the field with the counter; empty if there is none
 -- ARGV[2]   the member
--- ARGV[3]   its score; empty for any
--- Reply     1 if it was a member, else 0
+-- ARGV[3]   the required score of the member; empty for any
+-- Reply     1 if the member was removed, else 0
 local sorted = redis.call('TYPE', KEYS[2])['ok'] == 'zset'
 if ARGV[3] ~= '' and redis.call('ZSCORE', KEYS[2], ARGV[2]) ~= ARGV[3] then
   return 0

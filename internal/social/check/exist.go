@@ -11,19 +11,19 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// userFields reads fields of users; they are empty for a user who does not exist.
+// userFields reads fields of users. A missing user has empty fields.
 func (c *checker) userFields(ctx context.Context, ids []string, fields ...string) ([][]string, error) {
 	return reads.Fields(ctx, c.client, ids, func(id string) string { return storage.UserPrefix + id }, fields...)
 }
 
-// usersExist returns which of these users exist, meaning that they have a username.
+// usersExist reports which users exist, that is, have a username. It caches the users that exist.
 func (c *checker) usersExist(ctx context.Context, ids []int64) (map[int64]bool, error) {
-	exist, ask := c.knownUsers.lookup(ids)
-	found, err := reads.Many(ctx, c.client, ask, c.userCommand, rueidis.RedisResult.AsBool)
+	exist, uncached := c.knownUsers.lookup(ids)
+	found, err := reads.Many(ctx, c.client, uncached, c.userCommand, rueidis.RedisResult.AsBool)
 	if err != nil {
 		return nil, err
 	}
-	for i, id := range ask {
+	for i, id := range uncached {
 		if exist[id] = found[i]; found[i] {
 			c.knownUsers.add(id, true)
 		}
@@ -31,7 +31,7 @@ func (c *checker) usersExist(ctx context.Context, ids []int64) (map[int64]bool, 
 	return exist, nil
 }
 
-// userCommand reads whether a user exists.
+// userCommand returns the command that reads whether a user exists.
 func (c *checker) userCommand(id int64) rueidis.Completed {
 	return c.client.B().Hexists().Key(storage.UserKey(id)).Field("username").Build()
 }
@@ -41,7 +41,7 @@ func (c *checker) userExists(ctx context.Context, id int64) (bool, error) {
 	return reply.OrEmpty(c.client.Do(ctx, c.userCommand(id)).AsBool())
 }
 
-// withoutUser returns a repair that does nothing if a user exists by now.
+// withoutUser returns a repair that does nothing if the user exists when the repair runs.
 func (c *checker) withoutUser(id int64, repair fix) fix {
 	return func(ctx context.Context) (bool, error) {
 		if exists, err := c.userExists(ctx, id); err != nil || exists {
@@ -56,14 +56,14 @@ func (c *checker) withoutUser(id int64, repair fix) fix {
 type state struct {
 	author, parent, root, repostOf int64
 
-	exists   bool // the post has a hash, possibly of a stub
-	readable bool // and its author exists
-	stub     bool // it is deleted
-	imported bool // it was written elsewhere
+	exists   bool // the post has a hash, possibly as a stub
+	readable bool // the post exists and its author exists
+	stub     bool // the post is deleted
+	imported bool // the post was imported from another site
 	by, time string
 }
 
-// places returns the lists to which a post with these tags belongs.
+// places returns the lists to which the post belongs, given its tags.
 func (s state) places(tags []string) storage.Places {
 	return storage.Places{Author: s.author, Parent: s.parent, Root: s.root, RepostOf: s.repostOf, Imported: s.imported, Tags: tags}
 }
@@ -73,7 +73,7 @@ var stateFields = []string{"user_id", "parent", "root", "repost_of", "deleted", 
 
 func parseState(fields []string) state {
 	number := func(i int) int64 {
-		n, _ := strconv.ParseInt(fields[i], 10, 64) // as readers of posts do, treat a damaged field as none
+		n, _ := strconv.ParseInt(fields[i], 10, 64) // like readers of posts, treat a damaged field as missing
 		return max(n, 0)
 	}
 	s := state{parent: number(1), root: number(2), repostOf: number(3), stub: fields[4] != "", by: fields[0], time: fields[5], imported: fields[6] != ""}
@@ -85,15 +85,15 @@ func parseState(fields []string) state {
 // isPost reports whether a post is neither missing nor deleted.
 func (s state) isPost() bool { return s.readable && !s.stub }
 
-// states returns the state of each of these posts. The states of readable posts are cached.
+// states returns the states of posts. It caches the states of readable posts that are not deleted.
 func (c *checker) states(ctx context.Context, ids []int64) (map[int64]state, error) {
-	found, ask := c.knownPosts.lookup(ids)
-	posts, err := reads.Fields(ctx, c.client, ask, storage.PostKey, stateFields...)
+	found, uncached := c.knownPosts.lookup(ids)
+	posts, err := reads.Fields(ctx, c.client, uncached, storage.PostKey, stateFields...)
 	if err != nil {
 		return nil, err
 	}
-	read := make([]state, len(ask))
-	authors := make([]int64, len(ask))
+	read := make([]state, len(uncached))
+	authors := make([]int64, len(uncached))
 	for i, fields := range posts {
 		read[i] = parseState(fields)
 		authors[i] = read[i].author
@@ -102,7 +102,7 @@ func (c *checker) states(ctx context.Context, ids []int64) (map[int64]state, err
 	if err != nil {
 		return nil, err
 	}
-	for i, id := range ask {
+	for i, id := range uncached {
 		read[i].readable = users[authors[i]]
 		found[id] = read[i]
 		if read[i].isPost() {
@@ -119,12 +119,12 @@ func (c *checker) state(ctx context.Context, id int64) (state, error) {
 	return found[id], err
 }
 
-// zadd and zrem change one member of a sorted set that is scored by IDs or times, and report
-// whether that changed anything.
+// zadd sets the score of a member of a sorted set, and reports whether that changed anything.
 func (c *checker) zadd(ctx context.Context, key, score, member string) (bool, error) {
 	return c.client.Do(ctx, c.client.B().Arbitrary("ZADD").Keys(key).Args("CH", score, member).Build()).AsBool()
 }
 
+// zrem removes a member of a sorted set, and reports whether that changed anything.
 func (c *checker) zrem(ctx context.Context, key, member string) (bool, error) {
 	return c.client.Do(ctx, c.client.B().Zrem().Key(key).Member(member).Build()).AsBool()
 }

@@ -15,7 +15,7 @@ import (
 	"retwis/maintain"
 )
 
-// completions checks that every name and every tag can be completed.
+// completions checks that every name and every tag is in the completion index.
 func (c *keyCheck) completions(ctx context.Context) error {
 	if c.check.foreign[storage.Completions] || c.check.opt.Part < 1 {
 		return nil
@@ -27,7 +27,7 @@ func (c *keyCheck) completions(ctx context.Context) error {
 		}
 		p := Problem{
 			Kind: maintain.Missing, Key: storage.Completions, Leftover: true,
-			Detail: term + " is not completed while people type", Repair: "add it",
+			Detail: term + " is missing from the completion index", Repair: "add it",
 		}
 		err := c.check.found(ctx, p, func(ctx context.Context) (bool, error) { return true, index.Restore(ctx, term) })
 		if err != nil {
@@ -38,20 +38,21 @@ func (c *keyCheck) completions(ctx context.Context) error {
 }
 
 const (
-	// searchSamples is how many posts are looked up in the search index, half of them the latest.
+	// searchSamples is the number of posts looked up in the search index: half of them the latest
+	// posts, half of them random ones.
 	searchSamples = 500
-	// maxLacking limits how many missing posts are reported.
+	// maxLacking limits the number of reported posts.
 	maxLacking = 10
 )
 
-// search looks up some posts in the search index. A repair compares all of it.
+// search looks up some posts in the search index. The repair checks the whole index.
 func (c *keyCheck) search(ctx context.Context) error {
 	if c.check.foreign[storage.SearchIndex] || c.check.opt.Part < 1 {
 		return nil
 	}
 	x := c.check.app.SearchIndex
 	isBuilt, err := x.IsBuilt(ctx)
-	if err != nil || !isBuilt { // the site builds it
+	if err != nil || !isBuilt { // the site will build the index
 		return err
 	}
 	last, err := reply.TextOrEmpty(c.check.client.Do(ctx, c.check.client.B().Get().Key(storage.NextPostID).Build()))
@@ -73,7 +74,7 @@ func (c *keyCheck) search(ctx context.Context) error {
 	for _, id := range lacking[:min(len(lacking), maxLacking)] {
 		problems = append(problems, Problem{
 			Kind: maintain.Missing, Key: storage.PostKey(id), Leftover: true,
-			Detail: "is not found by its words", Repair: "repair the search index, as `retwis search rebuild` does",
+			Detail: "is missing from the search index", Repair: "repair the search index, as `retwis search rebuild` does",
 		})
 	}
 	if len(problems) == 0 {
@@ -87,33 +88,33 @@ func (c *keyCheck) repairSearch(ctx context.Context) (bool, error) {
 	return r.Posts.Repaired+r.People.Repaired > 0, err
 }
 
-// samplesUpTo returns post IDs up to the last one: the latest, and random earlier ones.
+// samplesUpTo returns the latest post IDs up to last, and random earlier ones.
 func samplesUpTo(last string) []int64 {
 	n, _ := storage.ParseID(last)
 	var ids []int64
 	for id := n; id > 0 && len(ids) < searchSamples/2; id-- {
 		ids = append(ids, id)
 	}
-	rest := n - int64(len(ids))
-	for range min(rest, searchSamples/2) {
-		ids = append(ids, 1+rand.Int64N(rest))
+	earlier := n - int64(len(ids))
+	for range min(earlier, searchSamples/2) {
+		ids = append(ids, 1+rand.Int64N(earlier))
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids)
 }
 
-// notPending returns those of the given posts whose words are not about to change and that are
-// still missing from the index.
+// notPending returns the given posts that are still missing from the index and that no pending task
+// is going to index.
 func (c *keyCheck) notPending(ctx context.Context, ids []int64) ([]int64, error) {
-	var rest []int64
+	var settled []int64
 	for _, id := range ids {
 		pending, err := c.check.fanOut.Indexing(ctx, id)
 		if err != nil {
 			return nil, err
 		}
 		if !pending {
-			rest = append(rest, id)
+			settled = append(settled, id)
 		}
 	}
-	return c.check.app.SearchIndex.Posts.Lacking(ctx, rest)
+	return c.check.app.SearchIndex.Posts.Lacking(ctx, settled)
 }

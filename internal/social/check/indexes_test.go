@@ -34,7 +34,7 @@ func TestCompletions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"@ada", "@ben", "#tea", "#go"} {
-		if !slices.Contains(found, want+" is not completed while people type") {
+		if !slices.Contains(found, want+" is missing from the completion index") {
 			t.Errorf("%s is not found: %q", want, found)
 		}
 	}
@@ -74,15 +74,15 @@ func TestSearchIndex(t *testing.T) {
 		damage func()
 		found  string
 	}{
-		"all is lost": {found: "is not found by its words", damage: func() {
+		"all is lost": {found: "is missing from the search index", damage: func() {
 			for key := range strings.FieldsSeq(b.Redis("KEYS", "{search}*")) {
 				b.Redis("DEL", key)
 			}
 		}},
-		"a lost document": {found: "is not found by its words", damage: func() {
+		"a lost document": {found: "is missing from the search index", damage: func() {
 			b.Redis("HDEL", records(), storage.Itoa(third))
 		}},
-		"another text": {found: "is not found by its words", damage: func() {
+		"another text": {found: "is missing from the search index", damage: func() {
 			b.Redis("HSET", storage.PostKey(second), "body", "about rain")
 		}},
 		"a wrong type": {found: "WRONGTYPE", damage: func() {
@@ -107,7 +107,7 @@ func TestSearchIndex(t *testing.T) {
 	b.Redis("ZADD", "tasks", "1", b.PostTask(first))
 	b.Redis("HDEL", records(), storage.Itoa(first))
 	report := func(p check.Problem) {
-		if strings.Contains(p.Detail, "found by its words") {
+		if strings.Contains(p.Detail, "missing from the search index") {
 			t.Error(p)
 		}
 	}

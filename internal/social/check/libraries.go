@@ -11,11 +11,11 @@ import (
 	"retwis/maintain"
 )
 
-// libraryCheck checks the lists of people.
+// libraryCheck checks the users' lists of people.
 type libraryCheck struct{ check *checker }
 
-// lists checks the lists of users: their owners and members exist, and the users omitted from the
-// home timeline match them.
+// lists checks that the owners and members of lists exist, and that the users omitted from the home
+// timelines match the lists.
 func (c *libraryCheck) lists(ctx context.Context, keys []string) error {
 	for _, owner := range idsOf(keys) {
 		if err := c.list(ctx, owner); err != nil {
@@ -66,18 +66,18 @@ func (c *libraryCheck) list(ctx context.Context, owner int64) error {
 	return nil
 }
 
-// findings reports the findings of other packages in their own data.
+// findings reports the problems that other packages find in their own data.
 func (c *keyCheck) findings(ctx context.Context) error {
 	if c.check.opt.Part < 1 {
 		return nil
 	}
 	in := c.check.app.Internals()
-	for _, all := range []iter.Seq2[storage.Finding, error]{
+	for _, findings := range []iter.Seq2[storage.Finding, error]{
 		in.Library.Findings(ctx), in.Pictures.Findings(ctx, c.check.opt.DeleteFiles), in.Addresses.Findings(ctx, c.check.userExists),
 	} {
-		for f, err := range all {
+		for f, err := range findings {
 			if err == nil {
-				err = reported(ctx, c.check, f)
+				err = report(ctx, c.check, f)
 			}
 			if err != nil {
 				return err
@@ -87,7 +87,7 @@ func (c *keyCheck) findings(ctx context.Context) error {
 	return nil
 }
 
-func reported(ctx context.Context, c *checker, f storage.Finding) error {
+func report(ctx context.Context, c *checker, f storage.Finding) error {
 	return c.found(ctx, Problem{Kind: f.Kind, Key: f.Key, Detail: f.Detail, Repair: f.Repair, Leftover: f.Leftover}, f.Fix)
 }
 
@@ -96,7 +96,7 @@ func (c *postCheck) pictures(ctx context.Context, p *post) error {
 	found, err := c.check.app.Internals().Pictures.FindingsOf(ctx, p.id, p.author, p.media)
 	for _, f := range found {
 		if err == nil {
-			err = reported(ctx, c.check, f)
+			err = report(ctx, c.check, f)
 		}
 	}
 	return err

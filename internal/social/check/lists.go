@@ -30,7 +30,7 @@ func (c *listCheck) homes(ctx context.Context, keys []string) error {
 	if err := check(ctx, keys); err != nil {
 		return err
 	}
-	c.check.result.Timelines += int64(len(keys) - len(known)) // timelines counts the others
+	c.check.result.Timelines += int64(len(keys) - len(known)) // timelines counts the known ones
 	return c.timelines(ctx, known)
 }
 
@@ -74,7 +74,7 @@ func (c *listCheck) timeline(ctx context.Context, key string, length int64, ids 
 		problems = append(problems, Problem{Kind: kind, Key: key, Repair: repair, Detail: fmt.Sprintf(format, args...)})
 	}
 	if length > int64(c.check.lists.MaxLen()) {
-		add(maintain.Stale, "cut it off", "%d posts, more than %d", length, c.check.lists.MaxLen())
+		add(maintain.Stale, "truncate it", "%d posts, more than %d", length, c.check.lists.MaxLen())
 	}
 	last, first := int64(0), true
 	for i, text := range ids {
@@ -83,11 +83,11 @@ func (c *listCheck) timeline(ctx context.Context, key string, length int64, ids 
 		case !ok && i == len(ids)-1 && c.isEnd(key, text):
 			continue
 		case !ok:
-			add(maintain.Invalid, "remove it", "%.40q is not the id of a post", text)
+			add(maintain.Invalid, "remove it", "%.40q is not a post id", text)
 			lost = append(lost, text)
 			continue
 		case !first && id == last:
-			add(maintain.Stale, "remove one", "post %d is listed twice", id)
+			add(maintain.Stale, "remove the duplicate", "post %d is listed twice", id)
 		case !first && id > last:
 			add(maintain.Stale, "sort it", "post %d comes after post %d", id, last)
 		}
@@ -114,9 +114,9 @@ func (c *listCheck) isEnd(key, text string) bool {
 	return err == nil && n <= 0 && storage.Itoa(n) == text
 }
 
-// offList returns why a post does not belong on a timeline, or empty if it does. A home timeline is
-// a hint: readers skip posts that are deleted or lost. A problem that readers do not notice is
-// harmless: a deleted post that is being removed from all lists.
+// offList returns the reason why a post does not belong on a timeline, or an empty string if it
+// does. Every post is accepted on home timelines, whose readers skip deleted and missing posts.
+// harmless is true for a deleted post, which is being removed from all lists.
 func offList(key string, s state) (reason string, harmless bool) {
 	switch {
 	case key != storage.Timeline:
@@ -133,16 +133,17 @@ func offList(key string, s state) (reason string, harmless bool) {
 	return "", false
 }
 
-// repairList sorts a timeline and removes these posts. A post is written before it is put on a
-// list, so a missing one was lost. repairList checks again at the end: if the ID was assigned again
-// at this moment, by a counter that had fallen back, it adds the post again.
+// repairList sorts a timeline and removes the posts in lost that still do not belong there. A post
+// is written before it is added to a list, so a missing post was lost. repairList then checks
+// again: if a counter that was reset assigned the ID to a new post meanwhile, it adds the post
+// again.
 func (c *listCheck) repairList(ctx context.Context, key string, lost []string) (bool, error) {
-	var still []string
-	var off []int64
+	var invalid []string
+	var removed []int64
 	for _, text := range lost {
 		id, ok := storage.ParseID(text)
 		if !ok {
-			still = append(still, text)
+			invalid = append(invalid, text)
 			continue
 		}
 		belongs, err := c.onList(ctx, key, id)
@@ -150,15 +151,15 @@ func (c *listCheck) repairList(ctx context.Context, key string, lost []string) (
 			return false, err
 		}
 		if !belongs {
-			still = append(still, storage.Itoa(id))
-			off = append(off, id)
+			invalid = append(invalid, storage.Itoa(id))
+			removed = append(removed, id)
 		}
 	}
-	changed, err := c.check.lists.Repair(ctx, key, still...)
+	changed, err := c.check.lists.Repair(ctx, key, invalid...)
 	if err != nil {
 		return changed, err
 	}
-	for _, id := range off {
+	for _, id := range removed {
 		belongs, err := c.onList(ctx, key, id)
 		if err == nil && belongs {
 			err = c.putBack(ctx, id, key)

@@ -1,10 +1,10 @@
 -- Writes a stub in place of a post that was lost but has replies.
 -- KEYS[1]   the hash of the post
--- KEYS[2]   the set of its replies
--- KEYS[3..] other keys that belonged to it
--- ARGV[1]   the time now
--- ARGV[2]   the root of the conversation; empty if it is this post
--- Reply     1 if the post did not exist, else 0
+-- KEYS[2]   the set of replies to the post
+-- KEYS[3..] other keys of the post, which are removed
+-- ARGV[1]   the current time
+-- ARGV[2]   the root of the conversation; empty if the post is the root
+-- Reply     1 if the stub was written, else 0
 if redis.call('EXISTS', KEYS[1]) == 1 then
   return 0
 end

@@ -18,7 +18,8 @@ import (
 	"retwis/maintain"
 )
 
-// moderationCheck checks roles, standings and the queue of reports.
+// moderationCheck checks roles, standings, decisions about tags, the site's texts, the blocklist
+// and the queue of reports.
 type moderationCheck struct{ check *checker }
 
 // user checks that the role and the standing of a user agree with their copies in other keys.
@@ -27,29 +28,29 @@ func (c *moderationCheck) user(ctx context.Context, uid int64, role, standing, s
 		return nil
 	}
 	b, id := c.check.batch(), storage.Itoa(uid)
-	noted := b.Text(c.check.client.B().Hget().Key(storage.Staff).Field(id).Build())
+	recorded := b.Text(c.check.client.B().Hget().Key(storage.Staff).Field(id).Build())
 	score, since := b.Score(storage.Standings, id), b.Score(storage.SignUps, id)
 	if err := b.Run(ctx); err != nil {
 		return err
 	}
-	if *noted != role && !c.check.foreign[storage.Staff] {
-		if err := c.role(ctx, uid, role, *noted); err != nil {
+	if *recorded != role && !c.check.foreign[storage.Staff] {
+		if err := c.role(ctx, uid, role, *recorded); err != nil {
 			return err
 		}
 	}
 	if standing == social.Suspended.String() && signUp != "" && *since == "" && !c.check.foreign[storage.SignUps] {
-		return c.standing(ctx, uid, "waits for an approval, but not in "+storage.SignUps)
+		return c.standing(ctx, uid, "awaits approval, but is not in "+storage.SignUps)
 	}
 	if standing == "" || c.check.foreign[storage.Standings] || standingOf(*score) == standing {
 		return nil
 	}
-	return c.standing(ctx, uid, fmt.Sprintf("is %s, which %s does not have", standing, storage.Standings))
+	return c.standing(ctx, uid, fmt.Sprintf("is %s, which %s does not record", standing, storage.Standings))
 }
 
-func (c *moderationCheck) role(ctx context.Context, uid int64, role, noted string) error {
+func (c *moderationCheck) role(ctx context.Context, uid int64, role, recorded string) error {
 	p := Problem{
 		Kind: maintain.Stale, Key: storage.UserKey(uid), Repair: "copy the role from " + storage.Staff,
-		Detail: fmt.Sprintf("has the role %.20q, where %s has %.20q", role, storage.Staff, noted),
+		Detail: fmt.Sprintf("has the role %.20q, but %s has %.20q", role, storage.Staff, recorded),
 	}
 	return c.check.found(ctx, p, func(ctx context.Context) (bool, error) { return true, c.check.app.Moderation.CopyRole(ctx, uid) })
 }
@@ -70,12 +71,12 @@ type userIndex struct {
 }
 
 // all checks that every user in `staff`, `standings`, `standing_ends` and `signups` exists and has
-// the role, the standing, its end, or the pending sign-up recorded there; and it checks the
-// reports.
+// the role, the standing, the end of the standing, or the pending sign-up recorded there. It then
+// runs the other checks of moderation data.
 func (c *moderationCheck) all(ctx context.Context) error {
 	differs := func(key string) func(context.Context, int64, string, string) error {
 		return func(ctx context.Context, uid int64, _, _ string) error {
-			return c.standing(ctx, uid, "has another standing than "+key)
+			return c.standing(ctx, uid, "standing does not agree with "+key)
 		}
 	}
 	zrem := func(key string) func(id string) rueidis.Completed {
@@ -139,7 +140,7 @@ func (c *moderationCheck) tags(ctx context.Context) error {
 	})
 }
 
-// site checks what the operators say about the site.
+// site checks the texts about the site that operators have set.
 func (c *moderationCheck) site(ctx context.Context) error {
 	if c.check.foreign[storage.Site] {
 		return nil
@@ -174,7 +175,7 @@ func (c *moderationCheck) blocks(ctx context.Context) error {
 			if _, ok := blocklist.Parse(field, texts[i]); ok {
 				continue
 			}
-			p := Problem{Kind: maintain.Invalid, Key: storage.Blocklist, Detail: fmt.Sprintf("%.60q is not a block of %.60q", texts[i], field), Repair: "remove it"}
+			p := Problem{Kind: maintain.Invalid, Key: storage.Blocklist, Detail: fmt.Sprintf("%.60q is not a valid block of %.60q", texts[i], field), Repair: "remove it"}
 			err := c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
 				return c.check.client.Do(ctx, c.check.client.B().Hdel().Key(storage.Blocklist).Field(field).Build()).AsBool()
 			})
@@ -186,7 +187,7 @@ func (c *moderationCheck) blocks(ctx context.Context) error {
 	})
 }
 
-// standingOf returns the standing that a score stands for.
+// standingOf returns the standing that a score represents.
 func standingOf(score string) string {
 	n, _ := strconv.ParseFloat(score, 64)
 	return timeline.StandingOfScore(n).String()
@@ -220,15 +221,15 @@ func (c *moderationCheck) index(ctx context.Context, n userIndex) error {
 	})
 }
 
-// reports adds open reports that are in no ring to theirs.
+// reports checks that every open report is in the queue.
 func (c *moderationCheck) reports(ctx context.Context) error {
 	missing, err := c.check.app.Reports.MissingReports(ctx)
 	if err != nil || missing == 0 {
 		return err
 	}
 	p := Problem{
-		Kind: maintain.Missing, Key: storage.Reports, Leftover: true, Repair: "add them there",
-		Detail: fmt.Sprintf("%d open reports are in no ring", missing),
+		Kind: maintain.Missing, Key: storage.Reports, Leftover: true, Repair: "add them to the queue",
+		Detail: fmt.Sprintf("%d open reports are missing from the queue", missing),
 	}
 	return c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
 		n, err := c.check.app.Reports.RefillReports(ctx)

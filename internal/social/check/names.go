@@ -7,8 +7,8 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// latest reads, on a Cluster, since when the set of users by time is complete. It also checks the
-// buckets of names, before their names are checked.
+// latest reads, on a Cluster, the time since which `users_by_time` is complete. It also checks the
+// buckets of names, before the names in them are checked.
 func (c *userCheck) latest(ctx context.Context) error {
 	if !c.check.cluster {
 		return nil
@@ -23,7 +23,7 @@ func (c *userCheck) latest(ctx context.Context) error {
 	return c.buckets(ctx)
 }
 
-// bucketBatch is how many buckets are checked in one step.
+// bucketBatch is the number of buckets checked in one step.
 const bucketBatch = 512
 
 // buckets checks the types of the buckets of names.
@@ -40,7 +40,7 @@ func (c *userCheck) buckets(ctx context.Context) error {
 	return nil
 }
 
-// allNames calls visit with each page of the names of all users, and their keys.
+// allNames calls visit with each page of usernames and user IDs, and the key that holds them.
 func (c *userCheck) allNames(ctx context.Context, visit func(key string, names, ids []string) error) error {
 	for page, err := range c.check.names.All(ctx, scanCount) {
 		single := func(yield func([]string, error) bool) { yield(page.Names, err) }

@@ -11,12 +11,12 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// visitors is how many parts of a page of keys are checked concurrently. A check mostly waits for
-// replies, and together the visitors fill the pipelines to all masters.
+// visitors is the number of goroutines that check a page of keys. A check mostly waits for replies,
+// and concurrent visitors keep the pipelines to all masters full.
 const visitors = 16
 
 // unlockingClient is a client that releases the lock of a check while it waits for a reply. Only
-// the goroutine that holds the lock runs, so all of them can share the state of the check without
+// the goroutine that holds the lock runs, so the visitors share the state of the check without
 // other locks.
 type unlockingClient struct {
 	rueidis.Client
@@ -35,16 +35,16 @@ func (w unlockingClient) DoMulti(ctx context.Context, cmds ...rueidis.Completed)
 	return w.Client.DoMulti(ctx, cmds...)
 }
 
-// visitAll runs visits, concurrently unless this is a repair: repairs run one after the other.
+// visitAll runs visits: concurrently in a check, and one after the other in a repair.
 func (c *checker) visitAll(ctx context.Context, visits []func(context.Context) error) error {
 	workers := visitors
 	if c.repair {
 		workers = 1
 	}
 	var failed error
-	var all sync.WaitGroup
+	var wg sync.WaitGroup
 	for range workers {
-		all.Go(func() {
+		wg.Go(func() {
 			c.running.Lock()
 			defer c.running.Unlock()
 			for len(visits) > 0 && failed == nil {
@@ -57,13 +57,13 @@ func (c *checker) visitAll(ctx context.Context, visits []func(context.Context) e
 		})
 	}
 	c.running.Unlock()
-	all.Wait()
+	wg.Wait()
 	c.running.Lock()
 	return failed
 }
 
-// inPart reports whether a key is in the part that is checked: either all keys of a user or post
-// are, or none.
+// inPart reports whether a key is in the part of the database to check. All keys with the same ID
+// have the same answer.
 func (c *checker) inPart(key string) bool {
 	if c.opt.Part >= 1 {
 		return true

@@ -12,10 +12,10 @@ import (
 	"retwis/maintain"
 )
 
-// postCheck checks posts, and the lists and counters to which each belongs.
+// postCheck checks posts, the lists to which they belong, and their counters.
 type postCheck struct{ check *checker }
 
-// orphans checks that posts have an author.
+// orphans checks that the authors of posts exist.
 func (c *postCheck) orphans(ctx context.Context, keys []string) error {
 	posts, err := c.parse(ctx, keys)
 	if err != nil {
@@ -31,23 +31,23 @@ func (c *postCheck) orphans(ctx context.Context, keys []string) error {
 	return nil
 }
 
-// post is a post with everything that must agree with it.
+// post is a post and the data that must agree with it.
 type post struct {
 	state
 	key    string
 	id     int64
 	body   string
 	media  social.Media
-	counts [3]string // according to its fields, in the order of counters
+	counts [3]string // the counter fields, in the order of counters
 
-	isPending          *bool // it is being fanned out
-	cards              [3]*int64
-	listedOn           []string  // the sorted sets where it belongs, unless it is deleted
-	scores             []*string // its scores there
-	edits, stubs       *int64
-	inReplies, inStubs *int64 // in the sets of its parent
-	inThread, claim    *string
-	parentIs, repeated state
+	isPending             *bool     // the post is being fanned out
+	cards                 [3]*int64 // the sizes of the counted sets
+	listedOn              []string  // the sorted sets to which the post belongs; none for a deleted post
+	scores                []*string // the scores of the post in listedOn
+	edits, stubs          *int64
+	inReplies, inStubs    *int64 // 1 if the post is in this set of its parent
+	inThread, claim       *string
+	parentState, original state
 }
 
 // hasReplies reports whether a deleted post has replies, or stubs with replies.
@@ -56,7 +56,8 @@ func (p *post) hasReplies() bool { return *p.cards[2] > 0 || *p.stubs > 0 }
 // counters are the counters of a post, in the order in which they are read.
 var counters = [...]string{"likes", "reposts", "replies"}
 
-// isLost reports whether a post has no author. The author of the stub of a lost post is unknown.
+// isLost reports whether the author of a post does not exist. A stub that replaces a lost post is
+// not lost, although its author is unknown.
 func (p *post) isLost() bool { return !p.readable && (!p.stub || p.by != nobody) }
 
 // parse reads posts.
@@ -107,7 +108,7 @@ func (c *postCheck) posts(ctx context.Context, keys []string) error {
 	}
 	b := c.check.batch()
 	for _, p := range posts {
-		p.parentIs, p.repeated = states[p.parent], states[p.repostOf]
+		p.parentState, p.original = states[p.parent], states[p.repostOf]
 		c.read(b, p)
 	}
 	if err := b.Run(ctx); err != nil {
@@ -121,7 +122,7 @@ func (c *postCheck) posts(ctx context.Context, keys []string) error {
 	return nil
 }
 
-// read reads everything that must agree with a post.
+// read adds reads of the data that must agree with a post to b.
 func (c *postCheck) read(b *reads.Batch, p *post) {
 	cmd, id := c.check.client.B(), storage.Itoa(p.id)
 	p.isPending = isPending(b, c.check.client, p.id, p.author, p.time)
@@ -149,14 +150,14 @@ func (c *postCheck) read(b *reads.Batch, p *post) {
 	}
 }
 
-// post checks one post: it has an author; if it is deleted, nothing else is left of it; its
-// counters are right; it is on the lists where it belongs.
+// post checks that the author of a post exists, that the counters of the post are right, that the
+// post is on its lists, and that only a stub is left of a deleted post.
 func (c *postCheck) post(ctx context.Context, p *post) error {
 	c.check.lastPost = max(c.check.lastPost, p.id)
 	if p.isLost() {
 		c.check.result.Posts++
 		if c.check.repair {
-			return nil // orphans has reported it
+			return nil // orphans has reported the post
 		}
 		return c.lost(ctx, p)
 	}
@@ -178,11 +179,11 @@ func (c *postCheck) post(ctx context.Context, p *post) error {
 	return nil
 }
 
-// lost reports a post without an author. If the post is gone by now, it belonged to an account
-// whose removal is in progress, in a repair too.
+// lost reports a post whose author does not exist. It ignores a post that no longer exists, because
+// such a post belonged to an account that is being removed.
 func (c *postCheck) lost(ctx context.Context, post *post) error {
-	isThere, err := c.check.client.Do(ctx, c.check.client.B().Exists().Key(post.key).Build()).AsBool()
-	if err != nil || !isThere {
+	exists, err := c.check.client.Do(ctx, c.check.client.B().Exists().Key(post.key).Build()).AsBool()
+	if err != nil || !exists {
 		return err
 	}
 	p := Problem{Kind: maintain.Invalid, Key: post.key, Detail: "is not a post of any user"}
@@ -202,8 +203,8 @@ func (c *postCheck) lost(ctx context.Context, post *post) error {
 	return c.check.found(ctx, p, repair)
 }
 
-// listed checks that a post is on each list where it belongs. A post that is being fanned out will
-// be there soon; a process that died while writing the post can have left this.
+// listed checks that a post is on each list where it belongs, unless the post is still being fanned
+// out. A post can be missing because the process that wrote it died.
 func (c *postCheck) listed(ctx context.Context, p *post) error {
 	for i, key := range p.listedOn {
 		if *p.scores[i] != "" || *p.isPending {
@@ -218,14 +219,15 @@ func (c *postCheck) listed(ctx context.Context, p *post) error {
 	return nil
 }
 
-// counted checks the counters of a post. The scripts that change its sets set them.
+// counted checks the counters of a post. The scripts that change the sets of a post set its
+// counters.
 func (c *postCheck) counted(ctx context.Context, p *post) error {
 	for i, field := range counters {
-		said := p.counts[i]
-		if said == storage.Itoa(*p.cards[i]) || said == "" && *p.cards[i] == 0 {
+		stored := p.counts[i]
+		if stored == storage.Itoa(*p.cards[i]) || stored == "" && *p.cards[i] == 0 {
 			continue
 		}
-		problem := Problem{Kind: maintain.Stale, Key: p.key, Detail: fmt.Sprintf("says %.20q %s, but has %d", said, field, *p.cards[i]), Repair: "count them"}
+		problem := Problem{Kind: maintain.Stale, Key: p.key, Detail: fmt.Sprintf("counts %.20q %s, but has %d", stored, field, *p.cards[i]), Repair: "recount them"}
 		err := c.check.found(ctx, problem, func(ctx context.Context) (bool, error) { return c.recount(ctx, p.id) })
 		if err != nil {
 			return err
@@ -238,14 +240,15 @@ func (c *postCheck) recount(ctx context.Context, id int64) (bool, error) {
 	return recountScript.Run(ctx, c.check.client, []string{storage.PostKey(id), storage.LikersKey(id), storage.RepostersKey(id), storage.RepliesKey(id)}, nil).AsBool()
 }
 
-// deleted checks that nothing is left of a deleted post but its stub, which is in its conversation
-// as long as it has replies. Other lists that contain it are reported by their own checks.
+// deleted checks that only the stub of a deleted post is left, and that the stub is in its
+// conversation as long as it has replies. Other lists that contain the post are reported by their
+// own checks.
 func (c *postCheck) deleted(ctx context.Context, p *post) error {
 	hasPictures := p.media != "" && c.check.app.Internals().Pictures.Files != nil
 	if p.body != "" || hasPictures || *p.cards[0] > 0 || *p.cards[1] > 0 || *p.edits > 0 {
 		problem := Problem{
 			Kind: maintain.Stale, Key: p.key, Leftover: p.body == "", Repair: "remove them",
-			Detail: "is deleted, but has a text, earlier texts, pictures, likes or reposts",
+			Detail: "is deleted, but still has its text, earlier texts, pictures, likes or reposts",
 		}
 		err := c.check.found(ctx, problem, func(ctx context.Context) (bool, error) {
 			if _, err := stripScript.Run(ctx, c.check.client, []string{p.key}, nil).AsBool(); err != nil {
@@ -268,7 +271,7 @@ func (c *postCheck) deleted(ctx context.Context, p *post) error {
 	if p.hasReplies() == (*p.inStubs > 0) && p.hasReplies() == (*p.inThread != "") {
 		return nil
 	}
-	problem := Problem{Kind: maintain.Stale, Key: p.key, Leftover: true, Detail: "is deleted and has no replies, but is in a conversation", Repair: "take it out"}
+	problem := Problem{Kind: maintain.Stale, Key: p.key, Leftover: true, Detail: "is deleted and has no replies, but is in a conversation", Repair: "remove it from the conversation"}
 	if p.hasReplies() {
 		problem.Kind, problem.Detail, problem.Repair = maintain.Missing, "is deleted and has replies, but is not in its conversation", "add it there"
 	}

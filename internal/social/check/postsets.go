@@ -12,8 +12,8 @@ import (
 	"retwis/maintain"
 )
 
-// refusal returns why a post does not belong on a sorted set of posts, or an empty string if it
-// does. A deleted reply stays in its conversation.
+// refusal returns the reason why a post does not belong in a sorted set of posts, or an empty
+// string if it does. A deleted reply stays in its conversation.
 func refusal(key string, s state, body string) string {
 	prefix, _, _ := storage.ParseKey(key)
 	switch {
@@ -27,7 +27,7 @@ func refusal(key string, s state, body string) string {
 	return ""
 }
 
-// belongs reads whether a post belongs on such a list, without the cache.
+// belongs reads whether a post belongs in a sorted set, without the cache.
 func (c *postCheck) belongs(ctx context.Context, key string, id int64) (bool, error) {
 	s, err := c.check.state(ctx, id)
 	if err != nil {
@@ -70,11 +70,11 @@ func (c *postCheck) member(ctx context.Context, key, member, score, reason strin
 	p := Problem{Kind: maintain.Dangling, Key: key, Repair: "remove it"}
 	switch {
 	case !isID:
-		p.Kind, p.Detail = maintain.Invalid, fmt.Sprintf("%.40q is not the id of a post", member)
+		p.Kind, p.Detail = maintain.Invalid, fmt.Sprintf("%.40q is not a post id", member)
 		return c.check.found(ctx, p, func(ctx context.Context) (bool, error) { return c.check.zrem(ctx, key, member) })
 	case reason != "":
 		p.Detail = fmt.Sprintf("post %d %s", id, reason)
-		p.Leftover = reason == "is deleted" // an interrupted deletion; nobody sees the post
+		p.Leftover = reason == "is deleted" // an interrupted deletion, which users do not see
 		return c.check.found(ctx, p, func(ctx context.Context) (bool, error) { return c.takeOff(ctx, key, id) })
 	case !sameNumber(score, member):
 		p.Kind, p.Detail, p.Repair = maintain.Stale, fmt.Sprintf("post %d has the score %s", id, score), "set the score"
@@ -85,8 +85,8 @@ func (c *postCheck) member(ctx context.Context, key, member, score, reason strin
 	return nil
 }
 
-// putOn adds a post to a list. It checks again afterwards, and removes the post if it was deleted
-// or edited meanwhile.
+// putOn adds a post to a list. It then checks again, and removes the post if the post no longer
+// belongs there, because of a concurrent deletion or edit.
 func (c *postCheck) putOn(ctx context.Context, key string, id int64) (bool, error) {
 	ok, err := c.belongs(ctx, key, id)
 	if err != nil || !ok {
@@ -102,8 +102,8 @@ func (c *postCheck) putOn(ctx context.Context, key string, id int64) (bool, erro
 	return true, err
 }
 
-// takeOff removes a post from a list. It checks again afterwards, and adds the post again if it
-// belongs there by then.
+// takeOff removes a post from a list. It then checks again, and adds the post again if the post
+// belongs there by now.
 func (c *postCheck) takeOff(ctx context.Context, key string, id int64) (bool, error) {
 	ok, err := c.belongs(ctx, key, id)
 	if err != nil || ok {

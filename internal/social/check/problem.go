@@ -4,15 +4,15 @@ import (
 	"retwis/maintain"
 )
 
-// Problem is a place where two keys that must agree do not, or where a key has wrong contents.
+// Problem describes two keys that must agree but do not, or a key with invalid contents.
 type Problem struct {
 	Kind   maintain.Kind
 	Key    string // the key with the problem
 	Detail string
-	// Leftover problems remain from a write that a crash interrupted. They are invisible to users,
-	// or repaired by the next write of the same kind.
+	// Leftover is true if the problem remains from a write that a crash interrupted. Such a problem
+	// is invisible to users, or is repaired by the next write of the same kind.
 	Leftover bool
-	// Repair describes the repair; it is empty if only a person can decide.
+	// Repair describes the repair. It is empty if only an operator can decide.
 	Repair   string
 	Repaired bool
 }
@@ -20,7 +20,7 @@ type Problem struct {
 func (p Problem) String() string {
 	text := p.Key + ": " + p.Detail
 	if p.Leftover {
-		text += " (a leftover, harmless)"
+		text += " (harmless leftover)"
 	}
 	switch {
 	case p.Repaired:
@@ -31,12 +31,12 @@ func (p Problem) String() string {
 	return text
 }
 
-// Result counts what was checked and what was found. Problems and Leftovers include what was
-// repaired.
+// Result counts the checked items and the problems. Problems and Leftovers include the repaired
+// ones.
 type Result struct {
 	Users, Sessions, Follows, Posts, Timelines int64
 	Problems, Leftovers, Repaired              int64
-	// Remaining is the number of problems that still exist, without leftovers.
+	// Remaining is the number of unrepaired problems, without leftovers.
 	Remaining int64
 	// Report counts problems and leftovers by kind.
 	Report maintain.Report
@@ -44,25 +44,25 @@ type Result struct {
 
 // Options are the settings of a check. The zero value is a good default.
 type Options struct {
-	// Rate is in keys per second, Progress counts keys: a repair scans all of them three times.
+	// Rate is in keys per second, and Progress counts keys. A repair scans all keys three times.
 	maintain.Options
 	// Report is called for each problem; it may be nil.
 	Report func(Problem)
 	// Followers is the size of the random sample of followers, for each author, whose timelines are
 	// searched for the author's latest posts. 0 means 100; a negative number means none.
 	Followers int
-	// Part is the share of the users and posts that are checked, above 0, chosen by their IDs:
-	// always the same ones. Keys with the names, the sessions and the latest posts of all users are
-	// checked completely. 0 means 1: all.
+	// Part is the fraction of the users and posts to check, above 0 and at most 1. Their IDs
+	// determine which ones are checked, so each check of a part checks the same ones. Keys that
+	// hold data of all users, such as their names, are checked completely. 0 means 1.
 	Part float64
-	// Exclusive says that no process uses the database, so a repair also finishes work begun a
-	// moment ago, as found in a backup.
+	// Exclusive means that no other process uses the database, as after restoring a backup. A
+	// repair then also finishes work that was begun a moment ago.
 	Exclusive bool
-	// DeleteFiles lets a repair delete unused picture files. It requires that no other site, and no
-	// copy of this one, stores its pictures in the same place.
+	// DeleteFiles lets a repair delete unused picture files. Set it only if no other site, and no
+	// copy of this site, stores its pictures in the same place.
 	DeleteFiles bool
 }
 
-// defaultFollowers detects a loss of five followers in a hundred with a
-// probability of 99 %, for each author.
+// defaultFollowers is the default of Options.Followers. A sample of this size detects a post that
+// is missing from 5 % of the followers' timelines with a probability of 99 %.
 const defaultFollowers = 100

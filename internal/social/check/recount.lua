@@ -1,9 +1,9 @@
 -- Sets the counters of a post to the sizes of its sets.
 -- KEYS[1]   the hash of the post
--- KEYS[2]   the sorted set of those who like it
--- KEYS[3]   the sorted set of those who have reposted it
--- KEYS[4]   the set of the replies to it
--- Reply     1 if one of them was wrong, else 0
+-- KEYS[2]   the sorted set of users who like the post
+-- KEYS[3]   the sorted set of users who have reposted the post
+-- KEYS[4]   the set of replies to the post
+-- Reply     1 if a counter was wrong, else 0
 if redis.call('HEXISTS', KEYS[1], 'user_id') == 0 then
   return 0
 end

@@ -24,7 +24,7 @@ var (
 	orphanSetsScript = script.New(orphanSetsSource).Retryable()
 )
 
-// dropMember removes a member from a set of a post, and updates the counter of the post.
+// dropMember removes a member from a set of a post, and updates the counter of the set.
 func (c *checker) dropMember(ctx context.Context, key, counter, member, score string) (bool, error) {
 	_, post, _ := storage.ParseKey(key)
 	return dropMemberScript.Run(ctx, c.client, []string{storage.PostKey(post), key}, []string{counter, member, score}).AsBool()
@@ -35,14 +35,14 @@ func (c *postCheck) replies(ctx context.Context, key string) error {
 	return c.children(ctx, key, "is not a reply to this post", state.isPost)
 }
 
-// stubs checks the deleted replies to a post that have replies themselves.
+// stubs checks the deleted replies to a post that still have replies.
 func (c *postCheck) stubs(ctx context.Context, key string) error {
 	return c.children(ctx, key, "is not a deleted reply to this post", func(s state) bool { return s.stub })
 }
 
-// children checks that posts are replies to a post. A stub that has no replies left leaves its
-// conversation.
-func (c *postCheck) children(ctx context.Context, key, not string, is func(state) bool) error {
+// children checks that the members of a set are replies to a post. A repair removes the post from
+// its conversation if the post is a stub without replies.
+func (c *postCheck) children(ctx context.Context, key, detail string, isValid func(state) bool) error {
 	prefix, id, _ := storage.ParseKey(key)
 	counter := ""
 	if prefix == storage.RepliesPrefix {
@@ -58,12 +58,12 @@ func (c *postCheck) children(ctx context.Context, key, not string, is func(state
 			return err
 		}
 		for i, member := range members {
-			if s := states[ids[i]]; is(s) && s.parent == id {
+			if s := states[ids[i]]; isValid(s) && s.parent == id {
 				continue
 			}
-			p := Problem{Kind: maintain.Dangling, Key: key, Leftover: true, Detail: fmt.Sprintf("%.40q %s", member, not), Repair: "remove it"}
+			p := Problem{Kind: maintain.Dangling, Key: key, Leftover: true, Detail: fmt.Sprintf("%.40q %s", member, detail), Repair: "remove it"}
 			err := c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
-				if s, err := c.check.state(ctx, ids[i]); err != nil || is(s) && s.parent == id {
+				if s, err := c.check.state(ctx, ids[i]); err != nil || isValid(s) && s.parent == id {
 					return false, err
 				}
 				dropped, err := c.check.dropMember(ctx, key, counter, member, "")
@@ -71,7 +71,7 @@ func (c *postCheck) children(ctx context.Context, key, not string, is func(state
 					return false, err
 				}
 				if s, err := c.check.state(ctx, ids[i]); err == nil && s.isPost() && s.parent == id {
-					_, err = c.addReply(ctx, ids[i]) // the ID was assigned at this moment
+					_, err = c.addReply(ctx, ids[i]) // the ID was assigned meanwhile
 					return true, err
 				}
 				return true, c.check.fanOut.Deletions.Place(ctx, id)
@@ -84,8 +84,8 @@ func (c *postCheck) children(ctx context.Context, key, not string, is func(state
 	})
 }
 
-// reposts checks that each entry among those who have reposted a post is a repost of it by that
-// user.
+// reposts checks that the score of each user who has reposted a post is the ID of a repost of the
+// post by the user.
 func (c *setCheck) reposts(ctx context.Context, page []entry) (good []entry, err error) {
 	ids := make([]int64, len(page))
 	for i, e := range page {
@@ -96,10 +96,10 @@ func (c *setCheck) reposts(ctx context.Context, page []entry) (good []entry, err
 		return nil, err
 	}
 	for i, e := range page {
-		is := func(s state) bool {
+		isValid := func(s state) bool {
 			return s.isPost() && storage.Itoa(s.repostOf) == e.owner && s.author == e.id
 		}
-		if is(states[ids[i]]) {
+		if isValid(states[ids[i]]) {
 			good = append(good, e)
 			continue
 		}
@@ -108,7 +108,7 @@ func (c *setCheck) reposts(ctx context.Context, page []entry) (good []entry, err
 			Detail: fmt.Sprintf("post %s is not the repost of user %d", e.score, e.id),
 		}
 		err := c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
-			if s, err := c.check.state(ctx, ids[i]); err != nil || is(s) {
+			if s, err := c.check.state(ctx, ids[i]); err != nil || isValid(s) {
 				return false, err
 			}
 			dropped, err := c.check.dropMember(ctx, e.key, "reposts", e.member, e.score)
@@ -125,7 +125,7 @@ func (c *setCheck) reposts(ctx context.Context, page []entry) (good []entry, err
 	return good, nil
 }
 
-// copyRepost copies a repost to the user's list, with the time of the repost.
+// copyRepost updates the user's list of reposts from the post's set of reposters.
 func copyRepost(ctx context.Context, client rueidis.Client, source, other storage.SetEntry) error {
 	user, _ := storage.ParseID(source.Member)
 	post, _ := storage.ParseID(other.Member)

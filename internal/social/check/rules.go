@@ -15,7 +15,7 @@ import (
 const (
 	owners  = iota // the type of each key, users, and whether posts have an author
 	sources        // posts, their lists, and the authoritative sets
-	copies         // what follows from these: the mirrors of sets, and timelines
+	copies         // derived data: the mirrors of sets, and timelines
 	phases
 )
 
@@ -23,7 +23,7 @@ const (
 type rule struct {
 	prefix string
 	phase  int
-	check  func(ctx context.Context, keys []string) error // nil: only their type
+	check  func(ctx context.Context, keys []string) error // nil if only the type is checked
 }
 
 // allRules returns the rules of all keys that end in an ID or a tag.
@@ -57,7 +57,7 @@ func (c *checker) allRules() []rule {
 		{storage.ListsPrefix, sources, (&libraryCheck{c}).lists},
 		{storage.HomePrefix, copies, lists.homes},
 	}
-	if c.repair { // other posts can be reposts of, or replies to, posts without an author
+	if c.repair { // posts without an author are repaired before their replies and reposts
 		rules = append(rules, rule{storage.PostPrefix, owners, posts.orphans})
 	}
 	if c.opt.Followers >= 0 {
@@ -91,11 +91,11 @@ func (c *checker) pass(phase int) func(ctx context.Context) error {
 	}
 }
 
-// How many keys are checked with the same commands: a repair uses more, because it makes one visit
+// The number of keys per visit. A repair checks more keys per visit, because its visits run one
 // after the other.
 const (
-	keysAtOnce   = 25
-	keysOfRepair = 100
+	keysPerVisit       = 25
+	keysPerRepairVisit = 100
 )
 
 // visits divides a page of keys among the rules for them.
@@ -109,19 +109,19 @@ func (c *checker) visits(ctx context.Context, phase int, keys []string) (visits 
 			return nil, err
 		}
 	}
-	limit := keysAtOnce
+	limit := keysPerVisit
 	if c.repair {
-		limit = keysOfRepair
+		limit = keysPerRepairVisit
 	}
-	of := map[string][]string{}
+	byPrefix := map[string][]string{}
 	for _, key := range keys {
-		of[prefixOf(key)] = append(of[prefixOf(key)], key)
+		byPrefix[prefixOf(key)] = append(byPrefix[prefixOf(key)], key)
 	}
 	for _, r := range c.rules {
 		if r.check == nil || c.repair && r.phase != phase {
 			continue
 		}
-		for chunk := range slices.Chunk(of[r.prefix], limit) {
+		for chunk := range slices.Chunk(byPrefix[r.prefix], limit) {
 			visits = append(visits, func(ctx context.Context) error { return r.check(ctx, chunk) })
 		}
 	}
@@ -141,7 +141,7 @@ func prefixOf(key string) string {
 	return prefix
 }
 
-// each returns a check that checks one key after the other.
+// each returns a check that calls check for one key after the other.
 func each(check func(ctx context.Context, key string) error) func(ctx context.Context, keys []string) error {
 	return func(ctx context.Context, keys []string) error {
 		for _, key := range keys {
@@ -153,9 +153,10 @@ func each(check func(ctx context.Context, key string) error) func(ctx context.Co
 	}
 }
 
+// nothing accepts every key.
 func nothing(context.Context, string) error { return nil }
 
-// ofUsers returns a check for keys of users that reports keys of users who do not exist.
+// ofUsers returns a check that calls check for the keys of users who exist, and reports the others.
 func (c *checker) ofUsers(check func(ctx context.Context, key string) error) func(ctx context.Context, keys []string) error {
 	return func(ctx context.Context, keys []string) error {
 		users, err := c.usersExist(ctx, idsOf(keys))
@@ -175,7 +176,8 @@ func (c *checker) ofUsers(check func(ctx context.Context, key string) error) fun
 	}
 }
 
-// ofPosts returns a check for keys of posts that reports keys of posts that do not exist.
+// ofPosts returns a check that calls check for the keys of posts that exist, and reports the
+// others.
 func (c *checker) ofPosts(check func(ctx context.Context, key string) error) func(ctx context.Context, keys []string) error {
 	return func(ctx context.Context, keys []string) error {
 		posts, err := c.states(ctx, idsOf(keys))
@@ -195,6 +197,7 @@ func (c *checker) ofPosts(check func(ctx context.Context, key string) error) fun
 	}
 }
 
+// idsOf returns the IDs in which the keys end.
 func idsOf(keys []string) []int64 {
 	ids := make([]int64, len(keys))
 	for i, key := range keys {

@@ -18,21 +18,21 @@ import (
 	"retwis/maintain"
 )
 
-// sampleCheck looks for posts that never arrived.
+// sampleCheck looks for posts that are missing from timelines.
 type sampleCheck struct {
 	check  *checker
 	public map[int64]bool // the posts on the public timeline
-	read   time.Time      // when it was read
+	read   time.Time      // the time when public was read
 }
 
-// samplePosts is how many of the latest posts of each author are looked for on the timelines of
+// samplePosts is the number of latest posts of each author to look for on the timelines of
 // followers.
 const samplePosts = 3
 
-// publicAge is how long a read of the public timeline is used.
+// publicAge is the maximum age of sampleCheck.public.
 const publicAge = 10 * time.Second
 
-// readPublic reads the public timeline.
+// readPublic reads the public timeline unless the last read is recent.
 func (c *sampleCheck) readPublic(ctx context.Context) error {
 	if time.Since(c.read) < publicAge {
 		return nil
@@ -50,9 +50,9 @@ func (c *sampleCheck) readPublic(ctx context.Context) error {
 	return nil
 }
 
-// sample looks for the latest posts of an author on the author's timeline, on the public timeline,
-// and on those of some followers. It skips posts that are still being fanned out; tasks are read
-// after the profile.
+// sample looks for the latest posts of an author on the author's home timeline, on the public
+// timeline, and on the home timelines of some followers. It skips posts that are still being fanned
+// out. It reads the tasks after the profile, so that it finds the tasks of all posts.
 func (c *sampleCheck) sample(ctx context.Context, profile string) error {
 	if err := c.readPublic(ctx); err != nil {
 		return err
@@ -79,19 +79,19 @@ func (c *sampleCheck) sample(ctx context.Context, profile string) error {
 	if err != nil {
 		return err
 	}
-	stays := c.oldestPublic(posts)
+	oldest := c.oldestPublic(posts)
 	for id, s := range written {
 		at := storage.ParseTime(s.time)
 		lists := []string{storage.HomeKey(author)}
-		if s.repostOf == 0 && id > stays {
+		if s.repostOf == 0 && id > oldest {
 			lists = append(lists, storage.Timeline)
 		}
 		readers := followers
 		if merged != 0 && id >= merged {
-			readers = nil // it is not pushed to their timelines
+			readers = nil // the post is not pushed to the timelines of followers
 		}
 		for _, f := range readers {
-			// Without the time of the follow, it is unknown which posts are later.
+			// Only posts later than the follow are on the timeline of the follower.
 			if _, ok := storage.ParseID(f.Member); ok && f.Score > 0 && f.Score < float64(at.Unix()) {
 				lists = append(lists, storage.HomePrefix+f.Member)
 			}
@@ -103,9 +103,10 @@ func (c *sampleCheck) sample(ctx context.Context, profile string) error {
 	return nil
 }
 
-// oldestPublic returns the oldest of these posts that is on the public timeline. The posts of an
-// author leave it in order, to make room for later ones, and do not come back when those are
-// deleted. So nothing is known about posts older than the oldest one.
+// oldestPublic returns the oldest of the given posts that is on the public timeline, or
+// math.MaxInt64 if none is. The posts of an author leave the public timeline in order, to make room
+// for later posts, and do not return when later posts are deleted. So the public timeline may lack
+// older posts.
 func (c *sampleCheck) oldestPublic(posts []string) int64 {
 	for _, post := range slices.Backward(posts) {
 		if id, ok := storage.ParseID(post); ok && c.public[id] {
@@ -115,7 +116,8 @@ func (c *sampleCheck) oldestPublic(posts []string) int64 {
 	return math.MaxInt64
 }
 
-// written returns those posts of an author that are on all timelines, as far as the tasks show.
+// written returns the given posts of an author that are not being fanned out and so must be on all
+// timelines.
 func (c *sampleCheck) written(ctx context.Context, author int64, posts []string) (map[int64]state, error) {
 	read, claims := c.check.batch(), c.check.batch()
 	fields := map[int64]*[]string{}
@@ -133,7 +135,7 @@ func (c *sampleCheck) written(ctx context.Context, author int64, posts []string)
 			continue // reported by the check of types
 		}
 		s := parseState(*f)
-		// Posts of an older program may never have been on every timeline.
+		// An older program may not have added its posts to every timeline.
 		if id <= c.check.adopted || s.author != author || s.stub || storage.ParseTime(s.time).IsZero() {
 			continue
 		}
@@ -150,25 +152,24 @@ func (c *sampleCheck) written(ctx context.Context, author int64, posts []string)
 	return states, nil
 }
 
-// lookFor reports the lists that lack a post. One repair, a new fan-out of the post, corrects them
-// all.
+// lookFor reports the lists that lack a post. One new fan-out of the post repairs all of them.
 func (c *sampleCheck) lookFor(ctx context.Context, id int64, lists []string) error {
 	post := storage.Itoa(id)
 	lpos := func(list string) rueidis.Completed { return c.check.client.B().Lpos().Key(list).Element(post).Build() }
-	on, err := reads.Many(ctx, c.check.client, lists, lpos, func(res rueidis.RedisResult) (bool, error) { return true, res.Error() })
+	found, err := reads.Many(ctx, c.check.client, lists, lpos, func(res rueidis.RedisResult) (bool, error) { return true, res.Error() })
 	if err != nil {
 		return err
 	}
 	var problems []Problem
 	for i, list := range lists {
-		if on[i] {
+		if found[i] {
 			continue
 		}
-		may, err := c.mayLack(ctx, list, id)
+		ok, err := c.mayLack(ctx, list, id)
 		if err != nil {
 			return err
 		}
-		if may {
+		if ok {
 			continue
 		}
 		problems = append(problems, Problem{Kind: maintain.Missing, Key: list, Detail: "lacks post " + post, Repair: "fan the post out again"})
@@ -184,9 +185,9 @@ func (c *sampleCheck) lookFor(ctx context.Context, id int64, lists []string) err
 	})
 }
 
-// mayLack reports whether a list may lack a post because it has later ones instead. A home timeline
-// on a Cluster may have expired or be under construction. A key of the wrong type is reported by
-// the check of types.
+// mayLack reports whether a list may lack a post because it is full of later posts. On a Cluster, a
+// home timeline may also have expired or be under construction. A key of the wrong type is reported
+// by the check of types.
 func (c *sampleCheck) mayLack(ctx context.Context, list string, id int64) (bool, error) {
 	cmd := c.check.client.B()
 	res := c.check.client.DoMulti(ctx, cmd.Llen().Key(list).Build(), cmd.Lindex().Key(list).Index(-1).Build())

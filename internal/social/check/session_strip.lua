@@ -1,9 +1,9 @@
--- Removes stale sessions of a user: everything if there is no such user, else the entries of
--- sessions that are not open.
+-- Removes stale session entries of a user. If the user does not exist, the whole hash is removed,
+-- otherwise the given entries of sessions that are not open.
 -- KEYS[1]   the hash of the user
--- KEYS[2]   the hash of the user's sessions, or of their log-ins
--- ARGV      the entries
--- Reply     how many were removed
+-- KEYS[2]   the hash of the user's sessions, or of the user's log-ins
+-- ARGV      the fields of the entries
+-- Reply     the number of removed entries; 1 if the hash was removed
 if redis.call('HEXISTS', KEYS[1], 'username') == 0 then
   return redis.call('UNLINK', KEYS[2])
 end

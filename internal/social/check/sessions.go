@@ -22,7 +22,7 @@ var sessionStripSource string
 
 var sessionStripScript = script.New(sessionStripSource).Retryable()
 
-// entries checks that the entries of sessions belong to open ones, and that none of these has
+// entries checks that session entries belong to open sessions, and that no open session has
 // expired.
 func (c *sessionCheck) entries(ctx context.Context, keys []string) error {
 	hkeys := func(key string) rueidis.Completed { return c.check.client.B().Hkeys().Key(key).Build() }
@@ -59,7 +59,7 @@ func (c *sessionCheck) ofUser(ctx context.Context, key, name, open string, token
 		return c.check.found(ctx, p, strip())
 	}
 	if prefix == storage.LoginsPrefix {
-		return nil // it expires
+		return nil // the key expires
 	}
 	for _, token := range tokens {
 		if auth.HasSession(open, token) {
@@ -67,7 +67,7 @@ func (c *sessionCheck) ofUser(ctx context.Context, key, name, open string, token
 		}
 		p := Problem{
 			Kind: maintain.Dangling, Key: key, Leftover: true, Repair: "remove it",
-			Detail: fmt.Sprintf("an entry for a session %.8s… that is not open", token),
+			Detail: fmt.Sprintf("has an entry for session %.8s…, which is not open", token),
 		}
 		if err := c.check.found(ctx, p, strip(token)); err != nil {
 			return err
@@ -79,7 +79,7 @@ func (c *sessionCheck) ofUser(ctx context.Context, key, name, open string, token
 	}
 	p := Problem{
 		Kind: maintain.Stale, Key: key, Leftover: true, Repair: "end them",
-		Detail: fmt.Sprintf("%d sessions have expired: they open nothing", expired),
+		Detail: fmt.Sprintf("%d sessions have expired, but are still recorded", expired),
 	}
 	return c.check.found(ctx, p, func(ctx context.Context) (bool, error) { return c.check.app.Sessions.EndExpiredSessions(ctx, uid) })
 }

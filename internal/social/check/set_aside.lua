@@ -1,10 +1,10 @@
 -- Renames a key that cannot be read.
 -- KEYS[1]   the key
--- KEYS[2]   its new name, in the same slot
+-- KEYS[2]   the new name of the key, in the same slot
 -- ARGV[1]   the type of the key
--- ARGV[2]   optional: a field of the hash and
--- ARGV[3]   its value, empty if it has none
--- Reply     1 if it was renamed, 0 if it no longer matches, -1 if the new name is in use
+-- ARGV[2]   optional: a field of the hash
+-- ARGV[3]   the value of the field; empty if the field is missing
+-- Reply     1 if the key was renamed, 0 if its type or value differs, -1 if the new name is in use
 if redis.call('TYPE', KEYS[1])['ok'] ~= ARGV[1] then
   return 0
 end

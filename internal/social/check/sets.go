@@ -15,14 +15,14 @@ import (
 	"retwis/maintain"
 )
 
-// relation is a fact stored in two sorted sets in different slots. One is authoritative, the other
-// must agree with it.
+// relation is a fact stored in two sorted sets in different slots. The source is authoritative, and
+// the mirror must agree with the source.
 type relation struct {
-	source, mirror string // their prefixes
-	what           string // the fact as a format, given the owner and the member of the source
-	scoreIsEnd     bool   // the score is an end, after which either side can be missing
-	visible        bool   // users notice if one side is missing: not a leftover
-	anyScore       bool   // the score of the mirror differs
+	source, mirror string // key prefixes
+	what           string // the format of a description, for the owner and the member of the source
+	scoreIsEnd     bool   // the score is an end time, after which either side can be missing
+	visible        bool   // users notice if a side is missing, so that is not a leftover
+	anyScore       bool   // the scores of source and mirror differ
 	copy           func(ctx context.Context, client rueidis.Client, source, mirror storage.SetEntry) error
 }
 
@@ -39,36 +39,35 @@ type set struct {
 	phase          int
 	members        int
 	relation       *relation // the relation that the set is one side of; nil if nothing mirrors it
-	selfProblem    string    // the problem of a user in a set of their own
+	selfProblem    string    // the problem of a set that contains its owner
 	missingProblem string    // the problem of a member that does not exist
-	counter        string    // the field of the post that counts the set
+	counter        string    // the field of the post that holds the size of the set
 	count          *int64
 	filter         func(ctx context.Context, page []entry) ([]entry, error) // further checks; returns the entries to compare
 }
 
-// setCheck checks that the members of sorted sets exist, and that two sets with the same facts
-// agree.
+// setCheck checks that the members of sorted sets exist, and that the two sets of a relation agree.
 type setCheck struct{ check *checker }
 
 func (c *setCheck) sets() []set {
-	const nobody, themselves = "user %q does not exist", "has the user themselves"
+	const noUser, containsOwner = "user %q does not exist", "contains its owner"
 	like := &relation{source: storage.LikersPrefix, mirror: storage.LikedPrefix, what: "user %[2]s likes post %[1]s", copy: storage.CopyEntry}
 	repost := &relation{source: storage.RepostersPrefix, mirror: storage.RepostedPrefix, what: "user %[2]s has reposted post %[1]s", anyScore: true, copy: copyRepost}
 	block := &relation{source: storage.BlockedPrefix, mirror: storage.BlockersPrefix, what: "user %s has blocked user %s", scoreIsEnd: true, copy: storage.CopyEntry}
 	tag := &relation{source: storage.FollowingTagsPrefix, mirror: storage.TagFollowersPrefix, what: "user %s follows #%s", copy: storage.CopyEntry}
 	follow := &relation{source: storage.FollowingPrefix, mirror: storage.FollowersPrefix, what: "user %s follows user %s", visible: true, copy: storage.CopyEntry}
 	return []set{
-		{prefix: storage.LikersPrefix, phase: sources, members: ofUsers, relation: like, missingProblem: nobody, counter: "likes"},
+		{prefix: storage.LikersPrefix, phase: sources, members: ofUsers, relation: like, missingProblem: noUser, counter: "likes"},
 		{prefix: storage.LikedPrefix, phase: copies, members: ofPosts, relation: like},
-		{prefix: storage.RepostersPrefix, phase: sources, members: ofUsers, relation: repost, missingProblem: nobody, counter: "reposts", filter: c.reposts},
+		{prefix: storage.RepostersPrefix, phase: sources, members: ofUsers, relation: repost, missingProblem: noUser, counter: "reposts", filter: c.reposts},
 		{prefix: storage.RepostedPrefix, phase: copies, members: ofPosts, relation: repost},
 		{prefix: storage.BookmarksPrefix, phase: copies, members: ofPosts}, // also of deleted posts
-		{prefix: storage.MutedPrefix, phase: sources, members: ofUsers, missingProblem: nobody, selfProblem: themselves},
-		{prefix: storage.DismissedPrefix, phase: sources, members: ofUsers, missingProblem: nobody, selfProblem: themselves},
-		{prefix: storage.BlockedPrefix, phase: sources, members: ofUsers, relation: block, missingProblem: nobody, selfProblem: themselves, filter: c.blockedFollows},
-		{prefix: storage.BlockersPrefix, phase: sources, members: ofUsers, relation: block, missingProblem: nobody, selfProblem: themselves},
+		{prefix: storage.MutedPrefix, phase: sources, members: ofUsers, missingProblem: noUser, selfProblem: containsOwner},
+		{prefix: storage.DismissedPrefix, phase: sources, members: ofUsers, missingProblem: noUser, selfProblem: containsOwner},
+		{prefix: storage.BlockedPrefix, phase: sources, members: ofUsers, relation: block, missingProblem: noUser, selfProblem: containsOwner, filter: c.blockedFollows},
+		{prefix: storage.BlockersPrefix, phase: sources, members: ofUsers, relation: block, missingProblem: noUser, selfProblem: containsOwner},
 		{prefix: storage.FollowingTagsPrefix, phase: sources, members: ofTags, relation: tag},
-		{prefix: storage.TagFollowersPrefix, phase: sources, members: ofUsers, relation: tag, missingProblem: nobody},
+		{prefix: storage.TagFollowersPrefix, phase: sources, members: ofUsers, relation: tag, missingProblem: noUser},
 		{prefix: storage.FollowingPrefix, phase: sources, members: ofUsers, relation: follow, missingProblem: "user:%s does not exist", selfProblem: "the user follows themselves", count: &c.check.result.Follows},
 		{prefix: storage.FollowersPrefix, phase: sources, members: ofUsers, relation: follow, missingProblem: "user:%s does not exist", selfProblem: "the user follows themselves"},
 	}
@@ -135,7 +134,7 @@ func (c *setCheck) checkSet(ctx context.Context, s set, key string) error {
 	})
 }
 
-// members reports entries that no such set can have, and returns the others.
+// members reports the entries whose members are invalid, and returns the others.
 func (c *setCheck) members(ctx context.Context, s set, page []entry) (good []entry, err error) {
 	if s.members == ofTags {
 		return page, nil
@@ -155,7 +154,7 @@ func (c *setCheck) members(ctx context.Context, s set, page []entry) (good []ent
 		repair := func(ctx context.Context) (bool, error) { return c.remove(ctx, s, e) }
 		switch {
 		case e.id == 0 && s.members == ofPosts:
-			p.Detail = fmt.Sprintf("%.40q is not the id of a post", e.member)
+			p.Detail = fmt.Sprintf("%.40q is not a post id", e.member)
 		case e.id == 0:
 			p.Detail = fmt.Sprintf("%.40q is not a user id", e.member)
 		case s.selfProblem != "" && e.member == e.owner:
@@ -182,7 +181,8 @@ func (c *setCheck) remove(ctx context.Context, s set, e entry) (bool, error) {
 	return c.check.dropMember(ctx, e.key, s.counter, e.member, "")
 }
 
-// sides returns the entries on both sides of a fact, and its description.
+// sides returns the entries on both sides of a relation, given one of them, and a description of
+// the fact.
 func (r *relation) sides(e entry) (source, other storage.SetEntry, what string) {
 	owner, member := e.owner, e.member
 	if e.key != setKey(r.source, owner) {
@@ -193,7 +193,7 @@ func (r *relation) sides(e entry) (source, other storage.SetEntry, what string) 
 	return source, other, fmt.Sprintf(r.what, owner, member)
 }
 
-// mirrored compares entries with those on the other side.
+// mirrored compares entries with their counterparts on the other side.
 func (c *setCheck) mirrored(ctx context.Context, s set, page []entry) error {
 	scores, err := reads.Many(ctx, c.check.client, page, func(e entry) rueidis.Completed {
 		source, other, _ := s.relation.sides(e)
@@ -213,8 +213,8 @@ func (c *setCheck) mirrored(ctx context.Context, s set, page []entry) error {
 	return nil
 }
 
-// compare reports a mirror that does not agree, as left by a process that died between its two
-// writes.
+// compare reports a mirror that does not agree with its source, as after a process died between the
+// two writes.
 func (c *setCheck) compare(ctx context.Context, r *relation, e entry, otherScore string) error {
 	if c.agree(r, e.score, otherScore) {
 		return nil
@@ -227,7 +227,7 @@ func (c *setCheck) compare(ctx context.Context, r *relation, e entry, otherScore
 	p := Problem{
 		Kind: maintain.Stale, Key: other.Key, Leftover: !r.visible,
 		Detail: fmt.Sprintf("%s: %q in %s, %q here", what, score, source.Key, mirrored),
-		Repair: fmt.Sprintf("write what %s says", source.Key),
+		Repair: fmt.Sprintf("copy the entry from %s", source.Key),
 	}
 	switch "" {
 	case score:
@@ -241,7 +241,7 @@ func (c *setCheck) compare(ctx context.Context, r *relation, e entry, otherScore
 		if err != nil {
 			return err
 		}
-		p.Leftover = closed // the deletion of the account goes on
+		p.Leftover = closed // the account is being deleted
 		p.Key, p.Repair = e.key, p.Repair+" to "+other.Key
 		p.Detail = fmt.Sprintf("user %s since %s, but %q in %s", e.member, e.score, otherScore, opposite.Key)
 	}
@@ -258,7 +258,8 @@ func (c *setCheck) compare(ctx context.Context, r *relation, e entry, otherScore
 	})
 }
 
-// agree reports whether the scores on both sides agree; an empty score is that of a missing member.
+// agree reports whether the scores on both sides agree. An empty score means that the member is
+// missing.
 func (c *setCheck) agree(r *relation, a, b string) bool {
 	if r.scoreIsEnd && !c.inForce(a) && !c.inForce(b) {
 		return true
@@ -275,14 +276,14 @@ func (c *setCheck) inForce(score string) bool {
 	return err == nil && until > float64(c.check.now().Unix())
 }
 
-// sameNumber compares two scores, which commands format differently.
+// sameNumber reports whether two scores are equal. Different commands format scores differently.
 func sameNumber(a, b string) bool {
 	x, errX := strconv.ParseFloat(a, 64)
 	y, errY := strconv.ParseFloat(b, 64)
 	return errX == nil && errY == nil && x == y
 }
 
-// blockedFollows reports follows between users and those they have blocked.
+// blockedFollows reports follows between users and the users they have blocked.
 func (c *setCheck) blockedFollows(ctx context.Context, page []entry) ([]entry, error) {
 	b := c.check.batch()
 	since := make([][2]*string, len(page))
@@ -309,9 +310,8 @@ func (c *setCheck) blockedFollows(ctx context.Context, page []entry) ([]entry, e
 	return page, nil
 }
 
-// blockedFollow reports a follow between two people of whom one has blocked the other. The repair
-// checks the block again afterwards: if the block was just ended and the follow begun again, the
-// follow is restored.
+// blockedFollow reports a follow between two users, one of whom has blocked the other. The repair
+// then checks the block again, and restores the follow if the block has ended meanwhile.
 func (c *setCheck) blockedFollow(ctx context.Context, block entry, from, to, since string) error {
 	if since == "" {
 		return nil

@@ -1,7 +1,7 @@
--- Removes the text of a deleted post. Its earlier texts stay until its words have left the
--- search index.
+-- Removes the text of a deleted post. The earlier texts stay until the words of the post have been
+-- removed from the search index.
 -- KEYS[1]   the hash of the post
--- Reply     1 if it had a text, else 0
+-- Reply     the number of removed fields
 if redis.call('HEXISTS', KEYS[1], 'deleted') == 0 then
   return 0
 end

@@ -25,7 +25,7 @@ var counterUpSource string
 
 var counterUpScript = script.New(counterUpSource).Retryable()
 
-// keyCheck checks the keys without an ID.
+// keyCheck checks the keys without an ID, the keys of imports, and the keys of trends.
 type keyCheck struct{ check *checker }
 
 // singletons checks the types of the keys without an ID.
@@ -46,8 +46,8 @@ func (c *keyCheck) singletons(ctx context.Context) error {
 }
 
 // wellTyped returns the keys that have the right type or are missing, and reports the others.
-// Retwis skips foreign keys named like a user or a post: they may belong to another program and are
-// left alone. It needs all other names.
+// Keys of the wrong type that are named like a user or a post may belong to another program and are
+// left alone. Retwis needs all other names, so a repair renames the keys that have them.
 func (c *checker) wellTyped(ctx context.Context, keys []string) ([]string, error) {
 	kindOf := func(key string) rueidis.Completed { return c.client.B().Type().Key(key).Build() }
 	kinds, err := reads.Many(ctx, c.client, keys, kindOf, reply.Text)
@@ -65,7 +65,7 @@ func (c *checker) wellTyped(ctx context.Context, keys []string) ([]string, error
 			good = append(good, key)
 			continue
 		}
-		p := Problem{Kind: maintain.Invalid, Key: key, Detail: fmt.Sprintf("a %s, where Retwis keeps a %s", kind, storage.Type(prefix))}
+		p := Problem{Kind: maintain.Invalid, Key: key, Detail: fmt.Sprintf("a %s, but Retwis expects a %s", kind, storage.Type(prefix))}
 		var repair fix
 		if prefix != storage.UserPrefix && prefix != storage.PostPrefix {
 			p.Repair = "rename it to " + setAsideKey(key, 1)
@@ -75,7 +75,7 @@ func (c *checker) wellTyped(ctx context.Context, keys []string) ([]string, error
 			return nil, err
 		}
 		if c.repair && repair != nil {
-			good = append(good, key) // empty now
+			good = append(good, key) // missing now
 		}
 	}
 	return good, nil
@@ -94,13 +94,13 @@ func (c *keyCheck) counters(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		at, err := strconv.ParseInt(text, 10, 64)
+		value, err := strconv.ParseInt(text, 10, 64)
 		p := Problem{Kind: maintain.Invalid, Key: n.key, Repair: fmt.Sprintf("set it to %d", n.last)}
 		switch {
 		case err != nil && text != "":
 			p.Detail = fmt.Sprintf("%.40q is not a number", text)
-		case at < n.last:
-			p.Kind, p.Detail, p.Leftover = maintain.Stale, fmt.Sprintf("%d is below %s%d", at, n.prefix, n.last), true
+		case value < n.last:
+			p.Kind, p.Detail, p.Leftover = maintain.Stale, fmt.Sprintf("%d is below %s%d", value, n.prefix, n.last), true
 		default:
 			continue
 		}
@@ -114,19 +114,19 @@ func (c *keyCheck) counters(ctx context.Context) error {
 	return nil
 }
 
-// expireAfter is the expiry set on a key that should have one and does not.
+// expireAfter is the expiry that a repair sets on a key without one.
 const expireAfter = 2 * 24 * time.Hour
 
-// expire reports keys that count people for trends and do not expire, because the process died
-// between the two commands that write them.
+// expire reports keys that count people for trends and do not expire, because a process died after
+// it wrote the key and before it set the expiry.
 func (c *keyCheck) expire(ctx context.Context, keys []string) error {
 	ttl := func(key string) rueidis.Completed { return c.check.client.B().Ttl().Key(key).Build() }
-	left, err := reads.Many(ctx, c.check.client, keys, ttl, rueidis.RedisResult.AsInt64)
+	seconds, err := reads.Many(ctx, c.check.client, keys, ttl, rueidis.RedisResult.AsInt64)
 	if err != nil {
 		return err
 	}
 	for i, key := range keys {
-		if left[i] != -1 {
+		if seconds[i] != -1 {
 			continue
 		}
 		p := Problem{Kind: maintain.Invalid, Key: key, Leftover: true, Detail: "does not expire", Repair: "let it expire in two days"}
@@ -140,8 +140,8 @@ func (c *keyCheck) expire(ctx context.Context, keys []string) error {
 	return nil
 }
 
-// unfinished reports unfinished tasks, and finishes those of dead processes in the order in which
-// they depend on each other.
+// unfinished reports unfinished tasks, and finishes those of dead processes in the order of their
+// stages.
 func (c *keyCheck) unfinished(ctx context.Context) error {
 	if c.check.foreign[storage.Tasks] {
 		return nil
@@ -165,15 +165,15 @@ func (c *keyCheck) unfinished(ctx context.Context) error {
 	return nil
 }
 
-// task reports an unfinished task with its score.
+// task reports an unfinished task.
 func (c *keyCheck) task(ctx context.Context, member, score string) error {
 	p := Problem{
 		Kind: maintain.Missing, Key: storage.Tasks, Leftover: true,
 		Detail: fmt.Sprintf("%.80s is not finished yet, or not on a replica; it continues", member),
 	}
-	at, _ := strconv.ParseFloat(score, 64)
+	due, _ := strconv.ParseFloat(score, 64)
 	var repair fix
-	if c.check.opt.Exclusive || work.Overdue(at) > work.Lease {
+	if c.check.opt.Exclusive || work.Overdue(due) > work.Lease {
 		p.Repair = "finish it"
 		repair = func(ctx context.Context) (bool, error) {
 			return c.check.fanOut.Tasks().Take(ctx, member, c.check.opt.Exclusive)
@@ -187,8 +187,8 @@ var setAsideSource string
 
 var setAsideScript = script.New(setAsideSource).Retryable()
 
-// setAsideKey returns the new name for a key that Retwis cannot read but that may hold valuable
-// data. It is in the slot of the key.
+// setAsideKey returns the nth new name for a key that Retwis cannot read but that may hold valuable
+// data. The new name is in the same slot as the key.
 func setAsideKey(key string, n int) string {
 	if n == 1 {
 		return fmt.Sprintf("damaged:{%s}", key)
@@ -196,18 +196,19 @@ func setAsideKey(key string, n int) string {
 	return fmt.Sprintf("damaged:{%s}:%d", key, n)
 }
 
-// maxSetAside limits how many keys of one name can be set aside.
+// maxSetAside limits how often a key can be set aside.
 const maxSetAside = 1000
 
-// setAside renames a key of this type, provided that a field of it still has this value.
-func (c *checker) setAside(ctx context.Context, key, kind string, field ...string) (bool, error) {
+// setAside renames a key that still has the given type. If a field and a value are given, the field
+// must still have the value.
+func (c *checker) setAside(ctx context.Context, key, kind string, fieldValue ...string) (bool, error) {
 	for n := 1; n <= maxSetAside; n++ {
-		moved, err := setAsideScript.Run(ctx, c.client, []string{key, setAsideKey(key, n)}, append([]string{kind}, field...)).AsInt64()
+		moved, err := setAsideScript.Run(ctx, c.client, []string{key, setAsideKey(key, n)}, append([]string{kind}, fieldValue...)).AsInt64()
 		if err != nil || moved >= 0 {
 			return moved == 1, err
 		}
 	}
-	return false, fmt.Errorf("%d keys that begin with %s are in the way", maxSetAside, setAsideKey(key, 1))
+	return false, fmt.Errorf("all %d names that begin with %s are in use", maxSetAside, setAsideKey(key, 1))
 }
 
 // imported checks that an unfinished import of lists has a task.
@@ -223,12 +224,13 @@ func (c *keyCheck) imported(ctx context.Context, key string) error {
 		return err
 	}
 	problem := Problem{
-		Kind: maintain.Missing, Key: key, Leftover: true, Detail: "runs, but is not in " + storage.Tasks, Repair: "continue it",
+		Kind: maintain.Missing, Key: key, Leftover: true, Detail: "is running, but is not in " + storage.Tasks, Repair: "continue it",
 	}
 	return c.check.found(ctx, problem, func(ctx context.Context) (bool, error) { return c.check.app.Imports.Resume(ctx, uid) })
 }
 
-// ranges checks that each ID range assigned to a user's imports is among those of all users.
+// ranges checks that each range of IDs assigned to a user's imports is also in the set of all
+// users' ranges.
 func (c *keyCheck) ranges(ctx context.Context, key string) error {
 	return c.check.sortedSet(ctx, key, func(members, _ []string) error {
 		for _, member := range members {

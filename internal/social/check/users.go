@@ -32,7 +32,7 @@ type userCheck struct {
 	moderation *moderationCheck
 }
 
-// usernames checks that each username leads to a user with that name.
+// usernames checks that each username refers to a user with that name.
 func (c *userCheck) usernames(ctx context.Context) error {
 	if c.check.foreign[storage.UserNames] {
 		return nil
@@ -51,8 +51,8 @@ func (c *userCheck) usernames(ctx context.Context) error {
 	})
 }
 
-// name checks one username. A user is written before the name leads there, and no ID is assigned
-// twice, so if a name has no user, the user was lost for good.
+// name checks one username. A user is written before the username refers to it, and no ID is
+// assigned twice, so a username without a user means that the user was lost for good.
 func (c *userCheck) name(ctx context.Context, key, name, id string, user []string) error {
 	if _, bucket, ok := storage.ParseKey(key); ok && int(bucket) != storage.Bucket(name) {
 		p := Problem{
@@ -65,17 +65,17 @@ func (c *userCheck) name(ctx context.Context, key, name, id string, user []strin
 		return nil // the account was deleted
 	}
 	p := Problem{Kind: maintain.Dangling, Key: key}
-	switch called := user[0]; {
-	case called == "" && user[1] != "":
+	switch username := user[0]; {
+	case username == "" && user[1] != "":
 		p.Kind, p.Detail = maintain.Missing, fmt.Sprintf("%q belongs to user %s, who has no username", name, id)
 		p.Repair = "give the user this name"
 		return c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
 			return storage.FillField(ctx, c.check.client, storage.UserPrefix+id, "username", name)
 		})
-	case called == "":
+	case username == "":
 		p.Detail = fmt.Sprintf("%q belongs to user %s, who does not exist", name, id)
-	case storage.Fold(called) != storage.Fold(name):
-		p.Kind, p.Detail = maintain.Stale, fmt.Sprintf("%q belongs to user %s, whose name is %q", name, id, called)
+	case storage.Fold(username) != storage.Fold(name):
+		p.Kind, p.Detail = maintain.Stale, fmt.Sprintf("%q belongs to user %s, whose name is %q", name, id, username)
 	default:
 		return nil
 	}
@@ -185,9 +185,9 @@ func (c *userCheck) user(ctx context.Context, uid int64, fields []string) error 
 	return nil
 }
 
-// notLatest reports a user who is missing from the users by time.
+// notLatest reports a user who is missing from `users_by_time`.
 func (c *userCheck) notLatest(ctx context.Context, key, name, joined string) error {
-	p := Problem{Kind: maintain.Missing, Key: key, Detail: "not among the users by time", Leftover: true, Repair: "add the user there"}
+	p := Problem{Kind: maintain.Missing, Key: key, Detail: "is not in users_by_time", Leftover: true, Repair: "add the user there"}
 	return c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
 		at := float64(0)
 		if t := storage.ParseTime(joined); !t.IsZero() {
@@ -197,7 +197,8 @@ func (c *userCheck) notLatest(ctx context.Context, key, name, joined string) err
 	})
 }
 
-// pinned checks that the post pinned to a profile belongs to the user. A deleted one is not shown.
+// pinned checks that the post pinned to a profile belongs to the user. Profiles do not show a
+// deleted pinned post, so such a post is a leftover.
 func (c *userCheck) pinned(ctx context.Context, uid int64, post string) error {
 	if post == "" {
 		return nil
@@ -213,26 +214,26 @@ func (c *userCheck) pinned(ctx context.Context, uid int64, post string) error {
 	})
 }
 
-// unreachable reports a user that no name leads to. The next step of a registration does the same
-// as the repair, or removes the user, so both can run at once.
+// unreachable reports a user whose username does not refer to the user. A registration in progress
+// does the same as the repair, or removes the user, so the two can run concurrently.
 func (c *userCheck) unreachable(ctx context.Context, uid int64, name, open, owner string) error {
 	p := Problem{Kind: maintain.Missing, Key: storage.UserKey(uid), Detail: fmt.Sprintf("unreachable: the username %q does not lead to this user", name), Leftover: open == ""}
 	if owner == "" {
 		p.Repair = fmt.Sprintf("give %q to the user", storage.Fold(name))
 		return c.check.found(ctx, p, func(ctx context.Context) (bool, error) {
-			has, err := c.check.names.Claim(ctx, name, uid)
-			return has == uid, err
+			holder, err := c.check.names.Claim(ctx, name, uid)
+			return holder == uid, err
 		})
 	}
-	// Another user has the name. A user without sessions and data lost the race for it, and the
-	// process that should have removed the user died.
+	// Another user has the name. A user without sessions and data lost the race for the name, and
+	// the process that should have removed the user died.
 	data := []string{storage.ProfileKey(uid), storage.FollowingKey(uid), storage.FollowersKey(uid), storage.HomeKey(uid)}
 	exists := func(key string) rueidis.Completed { return c.check.client.B().Exists().Key(key).Build() }
-	has, err := reads.Many(ctx, c.check.client, data, exists, rueidis.RedisResult.AsBool)
+	hasData, err := reads.Many(ctx, c.check.client, data, exists, rueidis.RedisResult.AsBool)
 	if err != nil {
 		return err
 	}
-	if open != "" || slices.Contains(has, true) {
+	if open != "" || slices.Contains(hasData, true) {
 		p.Kind = maintain.Taken
 		p.Detail += fmt.Sprintf(" but to user %s", owner)
 		return c.check.found(ctx, p, nil)
@@ -243,8 +244,8 @@ func (c *userCheck) unreachable(ctx context.Context, uid int64, name, open, owne
 	})
 }
 
-// isLatest reports whether a user who joined at that time belongs among the users by time, which
-// has only the latest on a Cluster.
+// isLatest reports whether a user who joined at the given time belongs in `users_by_time`, which
+// has only the latest users on a Cluster.
 func (c *userCheck) isLatest(joined string) bool {
 	if !c.check.cluster || c.check.sinceLatest.IsZero() {
 		return true
@@ -252,7 +253,7 @@ func (c *userCheck) isLatest(joined string) bool {
 	return storage.ParseTime(joined).After(c.check.sinceLatest)
 }
 
-// byTime checks that each entry of the users by time is a user.
+// byTime checks that each entry of `users_by_time` is the name of a user.
 func (c *userCheck) byTime(ctx context.Context) error {
 	if c.check.foreign[storage.UsersByTime] || c.check.foreign[storage.UserNames] {
 		return nil
@@ -276,8 +277,8 @@ func (c *userCheck) byTime(ctx context.Context) error {
 	})
 }
 
-// removeByTime removes a name and then checks again: a user who registers under it at the same
-// moment is added again.
+// removeByTime removes a name from `users_by_time`. It then checks again, and adds the name again
+// if a user registered it meanwhile.
 func (c *userCheck) removeByTime(ctx context.Context, name, score string) (bool, error) {
 	found, err := c.named(ctx, []string{name})
 	if err != nil || found[0] {
@@ -293,7 +294,7 @@ func (c *userCheck) removeByTime(ctx context.Context, name, score string) (bool,
 	return true, c.check.client.Do(ctx, c.check.client.B().Arbitrary("ZADD").Keys(storage.UsersByTime).Args("NX", score, name).Build()).Error()
 }
 
-// named reports which of these names belong to users, spelled as they typed them.
+// named reports which names belong to users who have exactly that username.
 func (c *userCheck) named(ctx context.Context, names []string) ([]bool, error) {
 	owners, err := c.check.names.Owners(ctx, names...)
 	if err != nil {

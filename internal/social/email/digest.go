@@ -16,49 +16,49 @@ const (
 	digestEvery = 24 * time.Hour
 	// digestLease is how long a process leases a digest: longer than the timeouts of a mail server.
 	digestLease = 15 * time.Minute
-	// digestsAtOnce is how many due digests are read at a time.
-	digestsAtOnce = 50
-	// maxDeferred is how many digests in a row may be refused temporarily: after more, the mail
-	// server seems to refuse everything.
+	// digestBatch is how many due digests are read at a time.
+	digestBatch = 50
+	// maxDeferred is how many digests in a row the mail server may defer. After more, it seems to
+	// refuse everything, and SendDigests stops.
 	maxDeferred = 20
 	// maxLines is the maximum number of lines in a digest.
 	maxLines = 10
 )
 
 // SendDigests sends the digests that are due, and returns an error of the mail server or the
-// database. An error that concerns a single mail does not stop it: that digest is retried after its
-// lease.
+// database. A mail that the server defers does not stop SendDigests: the digest is retried after
+// its lease.
 func (s *Service) SendDigests(ctx context.Context) error {
-	var refused error
+	var deferred error
 	inRow := 0
 	for {
 		batch, err := s.Store.due(ctx, s.Now())
 		if err != nil {
 			return err
 		}
-		taken := 0
+		leased := 0
 		for _, rec := range batch {
 			now, due := s.Now(), *rec.Due
 			lease := now.Add(digestLease).Unix()
-			// The previous digests may have taken a while, and the user may have another address
-			// now.
+			// Sending the previous digests may have taken a while, and the user may have a
+			// different address now.
 			rec, ok, err := s.Store.move(ctx, rec.ID, due, lease, 0)
 			if err != nil {
 				return err
 			}
 			if !ok {
-				continue // another process has it
+				continue // another process has leased the digest
 			}
-			taken++
+			leased++
 			since := now.Unix()
 			err = s.sendDigest(ctx, rec)
 			if errors.Is(err, mail.ErrDeferred) && inRow < maxDeferred {
-				refused = err
+				deferred = err
 				inRow++
 				continue
 			}
 			if errors.Is(err, errLimited) {
-				since, err = 0, nil // the next one has what this one had
+				since, err = 0, nil // the next digest includes these notifications
 			}
 			if err != nil {
 				return err
@@ -68,20 +68,20 @@ func (s *Service) SendDigests(ctx context.Context) error {
 				return err
 			}
 		}
-		if taken == 0 {
-			return refused
+		if leased == 0 {
+			return deferred
 		}
 	}
 }
 
-// next returns when the digest after one that was due is due: at the same time of day.
+// next returns the due time of the digest after the one that was due: the same time of day.
 func (s *Service) next(due int64) int64 {
 	const day = int64(digestEvery / time.Second)
 	return due + (max(0, s.Now().Unix()-due)/day+1)*day
 }
 
-// sendDigest sends what a user has not seen since the last digest, if there is anything, or returns
-// errLimited.
+// sendDigest sends a user the unread notifications since the last digest, if there are any, or
+// returns errLimited.
 func (s *Service) sendDigest(ctx context.Context, rec Record) error {
 	user, err := s.Users.Record(social.WithFresh(ctx), rec.ID)
 	if errors.Is(err, social.ErrNotFound) || err == nil && (user.Standing.Hidden() || rec.Address == nil) {
@@ -107,8 +107,8 @@ func (s *Service) sendDigest(ctx context.Context, rec Record) error {
 	return s.send(ctx, rec, *rec.Address, true, func() (mail.Message, error) { return m, nil })
 }
 
-// lines returns what a user has not seen since a time, as the page of notifications shows it, and
-// whether there is more.
+// lines returns the unread notifications of a user since a time, grouped as on the notifications
+// page, and whether there are more than maxLines.
 func (s *Service) lines(ctx context.Context, l *i18n.Language, user storage.Record, since time.Time) (lines []string, more bool, err error) {
 	ctx = social.WithFresh(ctx)
 	v, err := s.Viewers.Get(ctx, user.User)

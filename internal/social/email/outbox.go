@@ -30,13 +30,14 @@ const (
 // mailTTL is how long delivery of a mail is attempted.
 var mailTTL = map[kind]time.Duration{confirmMail: 24 * time.Hour, resetMail: time.Hour, warningMail: 24 * time.Hour, movedMail: 24 * time.Hour}
 
-// note is a queued mail, as stored under storage.MailKey. The text is written when it is sent.
+// note is a queued mail, as stored under storage.MailKey. Its text is written when the mail is
+// sent.
 type note struct {
 	Kind  kind   `json:"kind"`
 	User  int64  `json:"user,omitempty"`
-	To    string `json:"to"`              // an address; for a forgotten password what was typed
+	To    string `json:"to"`              // an address; for a forgotten password, the typed name or address
 	Field string `json:"field,omitempty"` // the user's field that changes, or must not change
-	Was   string `json:"was,omitempty"`   // digest of its previous value
+	Was   string `json:"was,omitempty"`   // digest of the previous value of Field
 	At    int64  `json:"at"`              // in Unix seconds
 }
 
@@ -52,7 +53,7 @@ type Outbox struct {
 	now    func() time.Time
 }
 
-// NewOutbox returns the Outbox of the database behind client.
+// NewOutbox returns the Outbox of the database of client.
 func NewOutbox(client rueidis.Client, store *Store, tasks *work.Engine, now func() time.Time) *Outbox {
 	return &Outbox{client, store, tasks, now}
 }
@@ -73,7 +74,7 @@ func (o *Outbox) add(ctx context.Context, n note) (member string, err error) {
 	return member, o.tasks.Note(ctx, member)
 }
 
-// read returns a queued mail; ok is false if it was sent or has expired.
+// read returns a queued mail; ok is false if the mail was sent or has expired.
 func (o *Outbox) read(ctx context.Context, id string) (n note, ok bool, err error) {
 	text, err := o.client.Do(ctx, o.client.B().Get().Key(storage.MailKey(id)).Build()).AsBytes()
 	if rueidis.IsRedisNil(err) {

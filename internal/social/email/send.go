@@ -12,13 +12,13 @@ import (
 	"retwis/internal/social/work"
 )
 
-// errNobody: the mail has no recipient.
+// errNobody reports that the mail has no recipient.
 var errNobody = errors.New("social: the mail has no recipient")
 
-// errLimited: the address has reached its limit of mails.
+// errLimited reports that the address has reached its limit of mails.
 var errLimited = errors.New("social: too many mails to this address")
 
-// task runs a task of taskKind. Failures are retried until the key has expired.
+// task runs a task of taskKind. Failures are retried until the key of the mail has expired.
 func (s *Service) task(ctx context.Context, id string) error {
 	n, ok, err := s.Outbox.read(ctx, id)
 	if err != nil || !ok {
@@ -38,9 +38,9 @@ func (s *Service) task(ctx context.Context, id string) error {
 	return s.Outbox.remove(ctx, id)
 }
 
-// send sends a mail to an address of the user of a record, or returns errLimited. The mail is
-// written only if the limits allow it, because a new link ends the previous one. Any other error is
-// one of write, or leads to a retry.
+// send sends a mail to an address of the user of rec, or returns errLimited. write is called only
+// if the limits allow the mail, because a new link ends the previous one. Any other error comes
+// from write, or leads to a retry.
 func (s *Service) send(ctx context.Context, rec Record, to string, asked bool, write func() (mail.Message, error)) error {
 	var limit *limits.Error
 	if err := s.Limits.TakeMail(ctx, to, asked); errors.As(err, &limit) {
@@ -73,8 +73,8 @@ func (s *Service) send(ctx context.Context, rec Record, to string, asked bool, w
 	return err
 }
 
-// noteRefused records when a mail to an address of a user was permanently refused, or 0 if it was
-// not. An address that accepts no mail gets no more digests.
+// noteRefused records when a mail to an address of a user was permanently refused, or 0 if the mail
+// was accepted. An address that refuses a mail gets no more digests.
 func (s *Service) noteRefused(ctx context.Context, uid int64, address string, at int64) error {
 	err := s.Store.update(ctx, uid, func(r *Record) error {
 		if address != r.Confirmed() && address != r.Pending {
@@ -91,8 +91,8 @@ func (s *Service) noteRefused(ctx context.Context, uid int64, address string, at
 	return err
 }
 
-// recipient determines who gets a mail, or returns errNobody. The record and the name are those of
-// its user. For a forgotten password, it also sets both in the note.
+// recipient returns the record and the name of the user who gets a mail, or errNobody. For a
+// forgotten password, it also sets the user and the address in n.
 func (s *Service) recipient(ctx context.Context, n *note) (rec Record, name string, err error) {
 	if n.Kind == resetMail {
 		if rec, err = s.find(ctx, n.To); err != nil {
@@ -125,7 +125,7 @@ func (s *Service) write(ctx context.Context, n note, rec Record, name string) (m
 		now, err := s.Outbox.digest(ctx, n.User, n.Field)
 		what := changes[n.Field]
 		if err == nil && (now == n.Was || what.IsZero()) {
-			err = errNobody // it did not change after all
+			err = errNobody // the field has not changed
 		}
 		m.Subject = l.Say(what)
 		m.Text = s.warning(ctx, l, warningInfo{what, name, at, true})
@@ -145,10 +145,10 @@ func (s *Service) write(ctx context.Context, n note, rec Record, name string) (m
 	return m, errNobody
 }
 
-// newReset creates a reset link, or returns errNobody if the user's address has been replaced: that
-// change may have been too early to end this link.
+// newReset creates a reset link. If the user's address has been replaced, newReset ends the link
+// and returns errNobody: the replacement may have ended only the previous link.
 func (s *Service) newReset(ctx context.Context, uid int64, address string) (token string, err error) {
-	if token, err = s.Auth.NewReset(ctx, uid, resetFor); err != nil {
+	if token, err = s.Auth.NewReset(ctx, uid, resetTTL); err != nil {
 		return "", err
 	}
 	rec, err := s.Store.Get(ctx, uid)
@@ -158,8 +158,8 @@ func (s *Service) newReset(ctx context.Context, uid int64, address string) (toke
 	if err == nil {
 		return token, nil
 	}
-	if ended := s.endReset(ctx, uid); ended != nil {
-		return "", ended // it is retried
+	if endErr := s.endReset(ctx, uid); endErr != nil {
+		return "", endErr // the task is retried
 	}
 	return "", err
 }
@@ -181,8 +181,8 @@ func (s *Service) find(ctx context.Context, typed string) (rec Record, err error
 }
 
 // writeConfirm writes a mail with a newly created link that confirms an address. If the address
-// belongs to another account, the mail says so instead. Nobody gets it if the password has changed
-// since.
+// belongs to another account, the mail says so instead. writeConfirm returns errNobody if the
+// password has changed since the request.
 func (s *Service) writeConfirm(ctx context.Context, n note, rec Record, name string) (m mail.Message, err error) {
 	if now, err := s.Outbox.digest(ctx, n.User, n.Field); err != nil {
 		return m, err
@@ -192,11 +192,11 @@ func (s *Service) writeConfirm(ctx context.Context, n note, rec Record, name str
 	site := s.siteName(ctx)
 	owner, err := s.Store.owner(ctx, n.To)
 	if err == nil {
-		of, err := s.Users.Record(ctx, owner.ID)
+		ownerRec, err := s.Users.Record(ctx, owner.ID)
 		l := owner.language()
 		m.Subject = l.Say(i18n.T("Your address on {site}", site))
 		m.Text = paragraphs(l,
-			i18n.T("Someone wants to use this address for an account on {site}. It belongs to the account {name} there already, so nothing has changed.", site, of.Name),
+			i18n.T("Someone wants to use this address for an account on {site}. It belongs to the account {name} there already, so nothing has changed.", site, ownerRec.Name),
 			i18n.T("If that is you, and you have forgotten your password, set a new one here:"), s.Server.Link("/forgot"))
 		return m, err
 	}
@@ -204,7 +204,7 @@ func (s *Service) writeConfirm(ctx context.Context, n note, rec Record, name str
 		return m, err
 	}
 	token := tokenOf(rec.ID, newSecret())
-	ends := s.Now().Add(confirmFor).Unix()
+	ends := s.Now().Add(confirmTTL).Unix()
 	err = s.Store.update(ctx, rec.ID, func(r *Record) error {
 		if r.Pending != n.To {
 			return errNobody
@@ -220,7 +220,7 @@ func (s *Service) writeConfirm(ctx context.Context, n note, rec Record, name str
 	return m, err
 }
 
-// siteName returns the name of the site, as far as it is known if the database does not answer.
+// siteName returns the name of the site, or the last known one if the database does not answer.
 func (s *Service) siteName(ctx context.Context) string {
 	info, err := s.Site.Get(ctx)
 	if err != nil {

@@ -23,15 +23,18 @@ import (
 )
 
 const (
-	// confirmFor is how long a confirmation link is valid, and resetFor how long a reset link is.
-	confirmFor = 24 * time.Hour
-	resetFor   = time.Hour
-	// maxToken limits the length of a token, and maxTyped that of an address or a name.
+	// confirmTTL is how long a confirmation link is valid.
+	confirmTTL = 24 * time.Hour
+	// resetTTL is how long a reset link is valid.
+	resetTTL = time.Hour
+	// maxToken is the maximum length of a token.
 	maxToken = 100
+	// maxTyped is the maximum length of a typed address or name.
 	maxTyped = 254
 )
 
-// ErrNoLink: the link has expired, was replaced by another, or was ended by a new password.
+// ErrNoLink reports that the link has expired, was replaced by another, or was ended by a new
+// password.
 var ErrNoLink = errors.New("social: no such link")
 
 // Options configure a Service. All are required but Server.
@@ -53,7 +56,7 @@ type Service struct {
 	Counts Counts
 }
 
-// Counts counts what a process has done with mails.
+// Counts counts the mails of a process by outcome.
 type Counts struct {
 	Sent, Refused, Failed, Limited atomic.Int64
 }
@@ -79,9 +82,9 @@ func Check(typed string) error {
 	return nil
 }
 
-// Set gives a user an address, which takes effect once it is confirmed by the link in a mail. It
-// returns ErrBadLogin if the password is wrong, and *InvalidError if typed is not an address. Only
-// a mail to the address reveals that it belongs to another account.
+// Set gives a user an address, which takes effect once the user confirms it with the link in a
+// mail. It returns ErrBadLogin if the password is wrong, and *InvalidError if typed is not an
+// address. Only a mail to the address reveals that it belongs to another account.
 func (s *Service) Set(ctx context.Context, user social.User, password, typed string) error {
 	if err := Check(typed); err != nil {
 		return err
@@ -128,7 +131,7 @@ func (s *Service) Remove(ctx context.Context, user social.User, password string)
 	return s.changeAddress(ctx, rec, func() error { return s.Store.Forget(ctx, user.ID) })
 }
 
-// RemoveFor removes the address of a user for an operator. It writes to the audit log.
+// RemoveFor removes the address of a user on behalf of an operator. It writes to the audit log.
 func (s *Service) RemoveFor(ctx context.Context, actor social.Actor, uid int64) error {
 	if err := s.Audit.Add(ctx, audit.Entry{Actor: actor, Action: "remove-email", Target: audit.UserTarget(uid)}); err != nil {
 		return err
@@ -136,7 +139,7 @@ func (s *Service) RemoveFor(ctx context.Context, actor social.Actor, uid int64) 
 	return s.withoutReset(ctx, uid, func() error { return s.Store.Forget(ctx, uid) })
 }
 
-// changeAddress changes the address of a user, and warns the previous one.
+// changeAddress calls change, which changes the address of a user, and warns the previous address.
 func (s *Service) changeAddress(ctx context.Context, rec Record, change func() error) error {
 	if rec.Address == nil {
 		return change()
@@ -149,8 +152,9 @@ func (s *Service) changeAddress(ctx context.Context, rec Record, change func() e
 	return s.withoutReset(ctx, rec.ID, change)
 }
 
-// withoutReset changes the address of a user, and ends a reset link that the previous one may have
-// got: before the change, in case this process dies, and after it, in case there is a new link.
+// withoutReset calls change, which changes the address of a user. It ends reset links sent to the
+// previous address: before the change, in case this process dies, and after the change, in case
+// there is a new link.
 func (s *Service) withoutReset(ctx context.Context, uid int64, change func() error) error {
 	err := s.endReset(ctx, uid)
 	if err == nil {
@@ -226,8 +230,9 @@ func (s *Service) Pending(ctx context.Context, token string) (social.User, Recor
 // with which the address was entered, so that a new password ends the link.
 func confirmation(token, password string) string { return digest(token + " " + password) }
 
-// Confirm confirms the address of a link, and warns the previous one. Repeating it changes nothing.
-// It returns ErrNoLink, also if another account has confirmed the address meanwhile.
+// Confirm confirms the address of a link, and warns the previous address. Confirming again changes
+// nothing. It returns ErrNoLink for an invalid link, and if another account has confirmed the
+// address in the meantime.
 func (s *Service) Confirm(ctx context.Context, token string) (social.User, error) {
 	user, rec, err := s.Pending(ctx, token)
 	if err != nil || rec.Pending == "" {
@@ -256,8 +261,8 @@ func (s *Service) Confirm(ctx context.Context, token string) (social.User, error
 }
 
 // RequestReset records that somebody has forgotten the password of an account: typed is its name or
-// its address. It behaves the same whether or not there is such an account. It returns
-// *InvalidError if typed is neither.
+// its address. RequestReset behaves the same whether or not there is such an account. It returns
+// *InvalidError if typed is empty or too long.
 func (s *Service) RequestReset(ctx context.Context, typed string) error {
 	typed, err := social.CleanLine(typed, "account", maxTyped)
 	if err != nil {
@@ -284,7 +289,7 @@ func (s *Service) StopDigest(ctx context.Context, token string) error {
 	return s.SetDigest(ctx, social.User{ID: uid}, false)
 }
 
-// CheckStop returns ErrNoLink if a link does not end digests.
+// CheckStop returns ErrNoLink unless token is the token of a link that ends digests.
 func (s *Service) CheckStop(ctx context.Context, token string) error {
 	uid, ok := userOf(token)
 	if !ok {
@@ -303,7 +308,7 @@ func newSecret() string {
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// tokenOf returns the secret of a link together with its user.
+// tokenOf returns the token of a link: the ID of its user and its secret.
 func tokenOf(uid int64, secret string) string { return storage.Itoa(uid) + "." + secret }
 
 func userOf(token string) (uid int64, ok bool) {

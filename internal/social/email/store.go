@@ -21,17 +21,17 @@ import (
 
 // Record is the address of a user: a record of storage.EmailModel.
 type Record struct {
-	ID      int64   `redis:",id"`            // of the user
+	ID      int64   `redis:",id"`            // the ID of the user
 	Address *string `redis:"address,unique"` // the confirmed address, in lower case; may be nil
 	Pending string  `redis:"pending"`        // the address waiting for confirmation
-	Token   string  `redis:"token"`          // of the confirmation link: see confirmation
-	Ends    int64   `redis:"ends"`           // when that link expires, in Unix seconds
+	Token   string  `redis:"token"`          // the digest of the confirmation link; see confirmation
+	Ends    int64   `redis:"ends"`           // when the confirmation link expires, in Unix seconds
 	Refused int64   `redis:"refused"`        // when the last mail was permanently refused; 0 if it was not
 	Due     *int64  `redis:"due,range"`      // when the next digest is due, in Unix seconds; nil for no digests
 	Since   int64   `redis:"since"`          // the time from which the digest covers notifications
-	Stop    string  `redis:"stop"`           // secret of the link that ends digests, and nothing else
-	// Language is the tag of the language of the page on which the address was entered: see package
-	// i18n. Mails are in it.
+	Stop    string  `redis:"stop"`           // the secret of the link that ends digests
+	// Language is the tag of the language of mails (see package i18n): that of the page on which
+	// the address was entered or digests were turned on.
 	Language string `redis:"language"`
 	Version  int64  `redis:",version"`
 }
@@ -54,7 +54,7 @@ func (r Record) Confirmed() string {
 // Store stores the addresses of all users. It is safe for concurrent use.
 type Store struct{ all *storage.Records[Record] }
 
-// NewStore returns the Store of the database behind client. It sends no command.
+// NewStore returns the Store of the database of client. It sends no command.
 func NewStore(client rueidis.Client) *Store {
 	return &Store{storage.NewRecords[Record](client, storage.EmailMeta, model.Options{
 		Name: storage.EmailModel, IDs: model.ClientAssigned, Partitions: storage.EmailPartitions,
@@ -71,7 +71,7 @@ func failed(err error) error {
 	return fmt.Errorf("social: e-mail: %w", err)
 }
 
-// Get returns the record of a user, or an empty one. One or two round trips.
+// Get returns the record of a user, or an empty record. One or two round trips.
 func (s *Store) Get(ctx context.Context, uid int64) (Record, error) {
 	all, err := s.all.Existing(ctx)
 	if all == nil {
@@ -128,18 +128,18 @@ func (s *Store) update(ctx context.Context, uid int64, change func(*Record) erro
 			return changeErr
 		case errors.As(err, &taken) && taken.Field == "address":
 			return errTaken
-		case !errors.Is(err, model.ErrTaken): // otherwise it was created meanwhile
+		case !errors.Is(err, model.ErrTaken): // otherwise the record was created in the meantime
 			return failed(err)
 		}
 	}
 }
 
-// errTaken: the address is confirmed for another account.
+// errTaken reports that the address is confirmed for another account.
 var errTaken = errors.New("social: the address belongs to another account")
 
-// move postpones the next digest of a user to the time to, provided that it is due at from, and
-// unless since is 0, sets the time from which it covers notifications. It returns the record, and
-// whether the digest was due then.
+// move postpones the next digest of a user to the time to, if the digest is due at from. Unless
+// since is 0, move sets the time from which the digest covers notifications. It returns the record,
+// and whether the digest was due at from.
 func (s *Store) move(ctx context.Context, uid, from, to, since int64) (moved Record, ok bool, err error) {
 	err = s.update(ctx, uid, func(r *Record) error {
 		if r.Due == nil || *r.Due != from {
@@ -161,9 +161,9 @@ func (s *Store) due(ctx context.Context, now time.Time) ([]Record, error) {
 	if all == nil {
 		return nil, err
 	}
-	records, err := all.Find(model.AtMost("due", now.Unix())).OrderBy("due").Limit(digestsAtOnce).Slice(ctx)
+	records, err := all.Find(model.AtMost("due", now.Unix())).OrderBy("due").Limit(digestBatch).Slice(ctx)
 	if storage.IsDamaged(err) {
-		err = nil // a check reports it
+		err = nil // a check reports damaged records
 	}
 	return records, failed(err)
 }

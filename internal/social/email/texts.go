@@ -16,11 +16,11 @@ import (
 func paragraphs(l *i18n.Language, all ...any) string {
 	texts := make([]string, len(all))
 	for i, paragraph := range all {
-		switch one := paragraph.(type) {
+		switch p := paragraph.(type) {
 		case i18n.Message:
-			texts[i] = l.Say(one)
+			texts[i] = l.Say(p)
 		case string:
-			texts[i] = one
+			texts[i] = p
 		}
 	}
 	return strings.Join(texts, "\n\n") + "\n"
@@ -38,7 +38,7 @@ type warningInfo struct {
 	what  i18n.Message
 	name  string
 	at    time.Time
-	reset bool // a reset link would still be sent to the address
+	reset bool // whether a reset link would still be sent to the address
 }
 
 // warning returns the text of a warning.

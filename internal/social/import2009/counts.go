@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// counts counts what an import has done.
+// counts counts the imported and the skipped entries.
 type counts struct {
 	users, followed, posted, skipped atomic.Int64
 	warned                           atomic.Int64

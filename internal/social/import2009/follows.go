@@ -15,8 +15,8 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// followsAtOnce is how many follows are written together.
-const followsAtOnce = 5000
+// followBatch is how many follows are written together.
+const followBatch = 5000
 
 // follows imports the follows in the sets among the keys. The times of follows are unknown.
 func (r *run) follows(ctx context.Context, keys []string) error {
@@ -55,8 +55,8 @@ func (r *run) follows(ctx context.Context, keys []string) error {
 	})
 }
 
-// members imports follows of one set. Follows in a set of followers are also in the other set,
-// unless the old program was interrupted; such follows are completed.
+// members imports follows of one set. A follow in a set of followers is also in a set of following,
+// unless the old program was interrupted; then the follow is completed.
 func (r *run) members(ctx context.Context, key string, uid int64, field string, members []string) error {
 	var ids []int64
 	for _, member := range members {
@@ -71,7 +71,7 @@ func (r *run) members(ctx context.Context, key string, uid int64, field string, 
 		return err
 	}
 	var follows []load.NewFollow
-	var asks rueidis.Commands
+	var checks rueidis.Commands
 	for _, id := range ids {
 		follow := load.NewFollow{From: uid, To: id, Time: time.Unix(0, 0)}
 		if field == "followers" {
@@ -79,27 +79,27 @@ func (r *run) members(ctx context.Context, key string, uid int64, field string, 
 		}
 		switch {
 		case id == uid:
-			r.skip(ctx, key, "user %d is paired with themselves", uid)
+			r.skip(ctx, key, "user %d follows themselves", uid)
 		case !exist[id]:
 			r.skip(ctx, key, "there is no user %d", id)
 		default:
 			follows = append(follows, follow)
-			asks = append(asks, r.Source.B().Sismember().Key(layout2009.UserKey(follow.From, "following")).Member(storage.Itoa(follow.To)).Build())
+			checks = append(checks, r.Source.B().Sismember().Key(layout2009.UserKey(follow.From, "following")).Member(storage.Itoa(follow.To)).Build())
 		}
 	}
 	if field == "followers" && len(follows) > 0 {
-		half := follows[:0]
-		for i, res := range r.Source.DoMulti(ctx, asks...) {
-			both, err := reply.OrEmpty(res.AsBool())
+		incomplete := follows[:0]
+		for i, res := range r.Source.DoMulti(ctx, checks...) {
+			isComplete, err := reply.OrEmpty(res.AsBool())
 			if err != nil {
 				return err
 			}
-			if !both {
-				r.warn(ctx, "a follow with one direction only is completed", "key", key, "other", follows[i].From)
-				half = append(half, follows[i])
+			if !isComplete {
+				r.warn(ctx, "completed a follow that was stored in one direction only", "key", key, "other", follows[i].From)
+				incomplete = append(incomplete, follows[i])
 			}
 		}
-		follows = half
+		follows = incomplete
 	}
 	return r.addFollows(ctx, follows)
 }
@@ -114,13 +114,13 @@ func (r *run) addFollows(ctx context.Context, follows []load.NewFollow) error {
 	r.pending.mu.Lock()
 	defer r.pending.mu.Unlock()
 	r.pending.all = append(r.pending.all, follows...)
-	if len(r.pending.all) < followsAtOnce {
+	if len(r.pending.all) < followBatch {
 		return nil
 	}
 	return r.writeFollows(ctx)
 }
 
-// flushFollows writes the rest.
+// flushFollows writes the pending follows.
 func (r *run) flushFollows(ctx context.Context) error {
 	r.pending.mu.Lock()
 	defer r.pending.mu.Unlock()

@@ -1,12 +1,12 @@
 // Package import2009 copies a database of the case study of 2009 into an empty database.
 //
 // [Import.Run] reads the source in batches and writes nothing to it. Users and posts keep their
-// IDs, so everything can be written again: an interrupted import is completed by running it again.
-// Until then storage.Restoring names its source, and no site is served on the target.
+// IDs, so writes can be repeated, and an interrupted import is completed by running it again. Until
+// an import is complete, storage.Restoring names its source, and no site is served on the target.
 //
-// Users come first, then their follows, then their posts: each step skips what refers to something
-// that was not imported. Home timelines and the public one are not copied but built from the
-// follows and the posts.
+// Users come first, then their follows, then their posts: each step skips entries that refer to
+// users that were not imported. The home timelines and the public timeline are not copied but built
+// from the follows and the posts.
 package import2009
 
 import (
@@ -29,15 +29,15 @@ import (
 )
 
 var (
-	// ErrNot2009: the source is not a database of 2009.
+	// ErrNot2009 reports that the source is not a database of 2009.
 	ErrNot2009 = errors.New("there is no site of 2009")
-	// ErrNotEmpty: the target has keys other than those of an interrupted import of the same
-	// source.
+	// ErrNotEmpty reports that the target has keys other than those of an interrupted import of the
+	// same source.
 	ErrNotEmpty = errors.New("the database is not empty")
 )
 
-// Import is a database of 2009 to import, and its target. The caller keeps owning Source and
-// Target.
+// Import is a database of 2009 to import, and its target. The caller remains the owner of Source
+// and Target.
 type Import struct {
 	Source rueidis.Client
 	Name   string // of the source, without secrets
@@ -49,8 +49,8 @@ type Import struct {
 	Progress func(done, total int64)
 }
 
-// Result counts what the target got. Skipped are entries of the source that could not be imported;
-// Log has the reasons for the first hundred.
+// Result counts the imported entries. Skipped counts entries of the source that could not be
+// imported; the reasons for the first hundred are logged.
 type Result struct {
 	Users   int64 `json:"users"`
 	Follows int64 `json:"follows"`
@@ -58,8 +58,8 @@ type Result struct {
 	Skipped int64 `json:"skipped"`
 }
 
-// Check returns ErrNot2009 if the source is not a database of 2009. It scans the keys of one
-// that has lost its counters.
+// Check returns ErrNot2009 if the source is not a database of 2009. It scans the keys if the
+// counters are missing.
 func Check(ctx context.Context, source rueidis.Client) error {
 	exists, err := layout2009.Exists(ctx, source)
 	if err == nil && !exists {
@@ -71,7 +71,8 @@ func Check(ctx context.Context, source rueidis.Client) error {
 	return err
 }
 
-// Run imports. It returns ErrNot2009 or ErrNotEmpty before writing anything.
+// Run imports the source into the target. It returns ErrNot2009 or ErrNotEmpty before writing
+// anything.
 func (i Import) Run(ctx context.Context) (Result, error) {
 	if err := Check(ctx, i.Source); err != nil {
 		return Result{}, err
@@ -150,8 +151,8 @@ type run struct {
 	Import
 	loader      load.Loader
 	done, total int64
-	lastUser    int64 // the largest IDs in use
-	lastPost    int64
+	lastUser    int64 // the largest user ID in use
+	lastPost    int64 // the largest post ID in use
 	pending     pendingFollows
 	unwritten   pendingPosts
 	counts
@@ -205,17 +206,17 @@ func (r *run) all(ctx context.Context) error {
 // finish sets the counters, and removes the mark.
 func (r *run) finish(ctx context.Context) error {
 	for _, c := range []struct {
-		old, now string
-		last     int64
+		source, target string
+		last           int64
 	}{
 		{layout2009.NextUserID, storage.NextUserID, r.lastUser},
 		{layout2009.NextPostID, storage.NextPostID, r.lastPost},
 	} {
-		last, err := r.counter(ctx, c.old)
+		last, err := r.counter(ctx, c.source)
 		if err != nil {
 			return err
 		}
-		if err := adopt.Raise(ctx, r.Target, c.now, max(last, c.last)); err != nil {
+		if err := adopt.Raise(ctx, r.Target, c.target, max(last, c.last)); err != nil {
 			return err
 		}
 	}
@@ -226,30 +227,30 @@ func (r *run) finish(ctx context.Context) error {
 const maxDigits = 24
 
 func (r *run) counter(ctx context.Context, key string) (int64, error) {
-	now, err := reply.TextOrEmpty(r.Source.Do(ctx, r.Source.B().Getrange().Key(key).Start(0).End(maxDigits).Build()))
-	if now == "" || err != nil {
+	value, err := reply.TextOrEmpty(r.Source.Do(ctx, r.Source.B().Getrange().Key(key).Start(0).End(maxDigits).Build()))
+	if value == "" || err != nil {
 		return 0, err
 	}
-	last, ok := storage.ParseID(now)
-	if !ok && now != "0" {
-		r.skip(ctx, key, "%q is not a counter", now)
+	last, ok := storage.ParseID(value)
+	if !ok && value != "0" {
+		r.skip(ctx, key, "%q is not a counter", value)
 	}
 	return last, nil
 }
 
-// existing returns which of these users the target has. One round trip.
+// existing returns which of these users exist in the target. One round trip.
 func (r *run) existing(ctx context.Context, ids []int64) (map[int64]bool, error) {
 	exist := make(map[int64]bool, len(ids))
-	var ask []int64
+	var distinct []int64
 	var cmds rueidis.Commands
 	for _, id := range ids {
 		if _, asked := exist[id]; !asked {
 			exist[id] = false
-			ask = append(ask, id)
+			distinct = append(distinct, id)
 			cmds = append(cmds, r.Target.B().Hexists().Key(storage.UserKey(id)).Field("username").Build())
 		}
 	}
-	if len(ask) == 0 {
+	if len(distinct) == 0 {
 		return exist, nil
 	}
 	for i, res := range r.Target.DoMulti(ctx, cmds...) {
@@ -257,7 +258,7 @@ func (r *run) existing(ctx context.Context, ids []int64) (map[int64]bool, error)
 		if err != nil {
 			return nil, err
 		}
-		exist[ask[i]] = exists
+		exist[distinct[i]] = exists
 	}
 	return exist, nil
 }

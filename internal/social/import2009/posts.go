@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// postsAtOnce and postBytes limit the number and the total length of posts that are written
-	// together.
-	postsAtOnce = 5000
-	postBytes   = 8 << 20
+	// postBatch limits the number of posts that are written together.
+	postBatch = 5000
+	// postBytes limits the total length of posts that are written together.
+	postBytes = 8 << 20
 )
 
 // pendingPosts are posts that are not written yet.
@@ -42,7 +42,7 @@ func (r *run) readPosts(ctx context.Context, keys []string) error {
 	var reads rueidis.Commands
 	for _, key := range keys {
 		if id, ok := storage.ParseID(strings.TrimPrefix(key, storage.PostPrefix)); ok {
-			r.lastPost = max(r.lastPost, id) // no new post can have the ID of a skipped one
+			r.lastPost = max(r.lastPost, id) // no new post can have the ID of a skipped post
 			ids = append(ids, id)
 			reads = append(reads, r.Source.B().Getrange().Key(key).Start(0).End(layout2009.MaxPost).Build())
 		}
@@ -80,7 +80,7 @@ func (r *run) readPosts(ctx context.Context, keys []string) error {
 		r.unwritten.all = append(r.unwritten.all, post)
 		r.unwritten.bytes += len(post.Body)
 	}
-	if len(r.unwritten.all) < postsAtOnce && r.unwritten.bytes < postBytes {
+	if len(r.unwritten.all) < postBatch && r.unwritten.bytes < postBytes {
 		return nil
 	}
 	return r.flushPosts(ctx)

@@ -17,8 +17,9 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// firstUsers imports the users among the keys whose names are in lower case: a name that differs
-// from such a name only in case must not lead to another user in lower case.
+// firstUsers imports the users among the keys whose names are in lower case. They come first
+// because a name in lower case must lead to the user with exactly that name, rather than to one
+// whose name differs in case.
 func (r *run) firstUsers(ctx context.Context, keys []string) error {
 	return r.importUsers(ctx, keys, true)
 }
@@ -33,10 +34,10 @@ func (r *run) importUsers(ctx context.Context, keys []string, first bool) error 
 	if err != nil {
 		return err
 	}
-	mine := make([]bool, len(found))
+	ownsName := make([]bool, len(found))
 	err = storage.AtOnce(len(found), func(i int) error {
 		owner, err := r.owner(ctx, found[i])
-		if mine[i] = owner == found[i].ID; err == nil && !mine[i] {
+		if ownsName[i] = owner == found[i].ID; err == nil && !ownsName[i] {
 			r.reportTaken(ctx, found[i], owner)
 		}
 		return err
@@ -46,7 +47,7 @@ func (r *run) importUsers(ctx context.Context, keys []string, first bool) error 
 	}
 	var users []load.NewUser
 	for i, user := range found {
-		if mine[i] {
+		if ownsName[i] {
 			users = append(users, user)
 		}
 	}
@@ -55,42 +56,43 @@ func (r *run) importUsers(ctx context.Context, keys []string, first bool) error 
 		return err
 	}
 	r.users.Add(int64(len(kept)))
-	has := make(map[int64]bool, len(kept))
+	loaded := make(map[int64]bool, len(kept))
 	for _, user := range kept {
-		has[user.ID] = true
+		loaded[user.ID] = true
 		if social.CheckName(user.Name) != nil {
-			r.warn(ctx, "a username that a new user could not have; it is kept as it is", "user", user.ID, "username", user.Name)
+			r.warn(ctx, "kept a username that is not allowed for new users", "user", user.ID, "username", user.Name)
 		}
 		if user.PasswordHash == "" {
-			r.warn(ctx, "a user without a password that can be typed; nobody can log in as them", "user", user.ID, "username", user.Name)
+			r.warn(ctx, "a user has no usable password; nobody can log in as this user", "user", user.ID, "username", user.Name)
 		}
 	}
 	for _, user := range users {
-		if !has[user.ID] {
+		if !loaded[user.ID] {
 			r.reportTaken(ctx, user, 0)
 		}
 	}
 	return nil
 }
 
-// reportTaken reports a user whose name belongs to another user, or to an unknown one if owner is 0.
+// reportTaken reports a user whose name belongs to another user, whose ID is owner, or 0 if
+// unknown.
 func (r *run) reportTaken(ctx context.Context, user load.NewUser, owner int64) {
-	of := "another user"
+	ownerText := "another user"
 	if owner != 0 {
-		of = fmt.Sprintf("user %d", owner)
+		ownerText = fmt.Sprintf("user %d", owner)
 	}
-	r.skip(ctx, layout2009.UserKey(user.ID, "username"), "%q is the name of %s", user.Name, of)
+	r.skip(ctx, layout2009.UserKey(user.ID, "username"), "%q is the name of %s", user.Name, ownerText)
 }
 
-// readUsers reads the users whose names are among the keys. If first is set, it reports those that
-// are unreadable.
+// readUsers reads the users whose names are among the keys. It reads names in lower case if first
+// is set, and all other names if not. If first is set, it reports the unreadable ones.
 func (r *run) readUsers(ctx context.Context, keys []string, first bool) ([]load.NewUser, error) {
 	var ids []int64
 	var reads rueidis.Commands
 	b := r.Source.B()
 	for _, key := range keys {
 		uid, field, ok := layout2009.ParseUserKey(key)
-		if ok { // even if skipped: no new user can have its ID
+		if ok { // even for a skipped user, whose ID no new user can have
 			r.lastUser = max(r.lastUser, uid)
 		}
 		switch {
@@ -142,7 +144,7 @@ func (r *run) readUsers(ctx context.Context, keys []string, first bool) ([]load.
 func unusable(name string) string {
 	switch {
 	case name == "":
-		return "is no username"
+		return "is not a username"
 	case len(name) > storage.MaxLookup:
 		return fmt.Sprintf("is longer than %d bytes", storage.MaxLookup)
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
@@ -167,11 +169,11 @@ func (r *run) owner(ctx context.Context, user load.NewUser) (int64, error) {
 		if other == user.ID {
 			return user.ID, nil
 		}
-		theirs, err := reply.TextOrEmpty(r.Source.Do(ctx, b.Getrange().Key(layout2009.UserKey(other, "username")).Start(0).End(storage.MaxLookup).Build()))
+		otherName, err := reply.TextOrEmpty(r.Source.Do(ctx, b.Getrange().Key(layout2009.UserKey(other, "username")).Start(0).End(storage.MaxLookup).Build()))
 		if err != nil {
 			return 0, err
 		}
-		if theirs == user.Name {
+		if otherName == user.Name {
 			return other, nil
 		}
 	}

@@ -4,7 +4,7 @@
 //
 //	global:nextUserId, global:nextPostId    counters
 //	uid:<uid>:username, :password, :auth    strings
-//	username:<name>:uid                     string; in a part of its code :id
+//	username:<name>:uid                     string; :id in a part of the code
 //	auth:<secret>                           string: the user id
 //	uid:<uid>:followers, :following         sets of user ids
 //	uid:<uid>:posts                         list of post ids, newest first
@@ -36,11 +36,11 @@ const (
 // UserPrefix is the prefix of the keys of users.
 const UserPrefix = "uid:"
 
-// UserKey is the key of one field of a user.
+// UserKey returns the key of one field of a user.
 func UserKey(uid int64, field string) string { return storage.Key(UserPrefix, uid) + ":" + field }
 
-// NameKeys returns the keys that map a username to an ID: one half of the program wrote the first,
-// the other half read the second.
+// NameKeys returns the keys that map a username to an ID: a part of the program wrote the first
+// key, another part read the second.
 func NameKeys(name string) [2]string {
 	return [2]string{"username:" + name + ":uid", "username:" + name + ":id"}
 }
@@ -95,8 +95,7 @@ func ParsePost(value string) (Post, error) {
 	return Post{Author: uid, Time: time.Unix(sec, 0), Body: body}, nil
 }
 
-// Exists reports whether a database has a counter or the timeline of this layout. One
-// round trip.
+// Exists reports whether a database has a counter or the timeline of this layout. One round trip.
 func Exists(ctx context.Context, client rueidis.Client) (bool, error) {
 	var cmds rueidis.Commands
 	for _, key := range []string{NextUserID, NextPostID, Timeline} {
@@ -110,8 +109,8 @@ func Exists(ctx context.Context, client rueidis.Client) (bool, error) {
 	return false, nil
 }
 
-// HasUsers reports whether a database has users of this layout. It scans the keys until it
-// finds one.
+// HasUsers reports whether a database has users of this layout. It scans the keys until it finds a
+// user.
 func HasUsers(ctx context.Context, client rueidis.Client, count int) (bool, error) {
 	for page, err := range scan.Keys(ctx, client, scan.Pattern{Match: UserPrefix + "*:username", Count: count}) {
 		if err != nil {

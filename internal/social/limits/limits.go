@@ -1,14 +1,14 @@
-// Package limits limits how often people do things on a site: log in, sign up, post, follow, like.
+// Package limits limits how often people act on a site: log in, sign up, post, follow, like.
 // Without limits, one account could fill every timeline within seconds, and one machine could try
 // passwords as fast as the processor checks them.
 //
-// Each [Event] has rules: by account, by address, or by both together; see [Config.Rules] for all
-// of them, and package ratelimit for how they count. [Limits.Take] checks all rules of an event in
-// one round trip; on a Cluster it takes one for the account and one for the address. Of the
-// pages that only read, just searches are limited.
+// Each [Event] has rules: by account, by address, or by account and address together; see
+// [Config.Rules] for all rules, and package ratelimit for how they count. [Limits.Take] checks all
+// rules of an event in one round trip; on a Cluster it takes one for the account and one for the
+// address. Reading pages is not limited, except searches.
 //
-// If the database does not decide in time, the event is allowed ("fail open"): limits must not be
-// what closes a site.
+// If the database does not decide in time, the event is allowed ("fail open"): a failure of the
+// limits must not close the site.
 package limits
 
 import (
@@ -38,20 +38,20 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("social: too many events (%s); again in %v", e.Event, e.RetryAfter.Round(time.Millisecond))
+	return fmt.Sprintf("social: too many events (%s); try again in %v", e.Event, e.RetryAfter.Round(time.Millisecond))
 }
 
 // By identifies who causes an event.
 type By struct {
 	// Account is a user ID; if it is 0, the rules that count by account do not apply.
 	Account int64
-	// Address is the client's address. If it is not valid, it is unknown, as behind a proxy that is
-	// not configured: all such clients share the limits of one address, which are then 20 times as
-	// large.
+	// Address is the client's address. An invalid address is an unknown one, as behind a proxy that
+	// is not configured. All clients with an unknown address share the limits of one address,
+	// multiplied by 20.
 	Address netip.Addr
 }
 
-// unknownFactor is how many addresses an unknown one counts as.
+// unknownFactor is the factor by which the limits of an unknown address are multiplied.
 const unknownFactor = 20
 
 // Limits decides about events. It is safe for concurrent use.
@@ -72,7 +72,7 @@ type appliedRule struct {
 	shared  []ratelimit.Limit // for an unknown address
 }
 
-// timeout limits a decision. A server that takes longer has other problems.
+// timeout limits how long a decision takes.
 const timeout = 500 * time.Millisecond
 
 // New returns the Limits of a database. It sends no command.
@@ -82,12 +82,12 @@ func New(client rueidis.Client, config Config, log *slog.Logger) (*Limits, error
 		return nil, err
 	}
 	l := &Limits{limiter: limiter, rules: map[Event][]appliedRule{}, log: log, refused: map[Event]*atomic.Uint64{}}
-	left := len(config)
+	unknownNames := len(config)
 	for _, r := range rules {
 		l.refused[r.event] = new(atomic.Uint64)
 		windows, changed := config[r.name]
 		if changed {
-			left--
+			unknownNames--
 		} else if windows, err = parseWindows(r.limits); err != nil {
 			return nil, fmt.Errorf("limits: %s: %w", r.name, err)
 		}
@@ -98,13 +98,14 @@ func New(client rueidis.Client, config Config, log *slog.Logger) (*Limits, error
 			l.rules[r.event] = append(l.rules[r.event], appliedRule{r.name, r.by, windows, multiplied(windows, unknownFactor)})
 		}
 	}
-	if left != 0 {
+	if unknownNames != 0 {
 		return nil, fmt.Errorf("limits: the configuration has an unknown name; the names are %s", names())
 	}
 	return l, nil
 }
 
-// multiplied returns limits multiplied by factor, as far as possible.
+// multiplied returns limits multiplied by factor. A limit that would become invalid stays
+// unchanged.
 func multiplied(windows []ratelimit.Limit, factor int) []ratelimit.Limit {
 	all := make([]ratelimit.Limit, len(windows))
 	for i, w := range windows {
@@ -116,15 +117,15 @@ func multiplied(windows []ratelimit.Limit, factor int) []ratelimit.Limit {
 	return all
 }
 
-// Take decides about an event and counts it if it is allowed. It returns *Error if it is not, or
-// the error of ctx. One round trip, two on a Cluster.
+// Take decides whether an event is allowed, and counts an allowed event. It returns *Error if the
+// event is not allowed, or the error of ctx. One round trip, two on a Cluster.
 func (l *Limits) Take(ctx context.Context, event Event, by By) error {
 	_, err := l.take(ctx, event, l.checks(event, "", by))
 	return err
 }
 
-// Crowds returns the limits on all sign-ups together. They reject nobody: beyond them, sign-ups
-// need approval; see accounts.SignUps.
+// Crowds returns the limits on all sign-ups together. These limits reject nobody: beyond them,
+// sign-ups need approval; see accounts.SignUps.
 func (l *Limits) Crowds() []ratelimit.Limit {
 	var all []ratelimit.Limit
 	for _, r := range l.rules[SignUps] {
@@ -140,36 +141,36 @@ func (l *Limits) Return(ctx context.Context, event Event, by By) {
 }
 
 // AllowLogin decides whether a password may be tried for an account, which need not exist, and
-// counts the try. isKnown reports whether somebody has logged in to the account from the address
-// before; it is called only if the account has seen too many tries overall. One round trip, up to
-// three on a Cluster.
+// counts the attempt. isKnown reports whether somebody has logged in to the account from the
+// address before; it is called only if the account has seen too many attempts overall. One round
+// trip, up to three on a Cluster.
 func (l *Limits) AllowLogin(ctx context.Context, name string, from netip.Addr, isKnown func() (bool, error)) error {
 	checks := l.checks(Login, name, By{Address: from})
-	strict, err := l.try(ctx, checks)
-	if err != nil || strict.Allowed {
+	result, err := l.try(ctx, checks)
+	if err != nil || result.Allowed {
 		return err
 	}
-	if rest := exceptAccount(checks); len(rest) < len(checks) && len(rest) > 0 && from.IsValid() {
-		// The other checks may still allow it. An error of the database means that the address
-		// counts as unknown.
+	if others := exceptAccount(checks); len(others) < len(checks) && len(others) > 0 && from.IsValid() {
+		// The other checks may still allow the attempt. If isKnown fails, the address counts as
+		// unknown.
 		if known, err := isKnown(); err == nil && known {
-			checks = rest
-			if strict, err = l.try(ctx, checks); err != nil || strict.Allowed {
+			checks = others
+			if result, err = l.try(ctx, checks); err != nil || result.Allowed {
 				return err
 			}
 		}
 	}
-	return l.refuse(Login, strict)
+	return l.refuse(Login, result)
 }
 
-// GiveBackLogin undoes AllowLogin, for a try that did not reveal whether a password is right. One
-// round trip.
+// GiveBackLogin undoes AllowLogin, for an attempt that did not reveal whether a password is right.
+// One round trip.
 func (l *Limits) GiveBackLogin(ctx context.Context, name string, from netip.Addr) {
 	l.give(ctx, l.checks(Login, name, By{Address: from}))
 }
 
-// LoggedIn undoes AllowLogin after a right password, because only wrong ones count. It resets what
-// counts by account and address together. Two round trips.
+// LoggedIn undoes AllowLogin after a right password, because only wrong passwords count. It resets
+// the limits that count by account and address together. Two round trips.
 func (l *Limits) LoggedIn(ctx context.Context, name string, from netip.Addr) {
 	var both, others []check
 	for _, c := range l.checks(Login, name, By{Address: from}) {
@@ -187,8 +188,8 @@ func (l *Limits) LoggedIn(ctx context.Context, name string, from netip.Addr) {
 	}
 }
 
-// TakeMail decides about a mail to an address, and counts it if it is allowed. Requested mails have
-// an additional limit, so that a stranger who requests them leaves room for warnings. One round
+// TakeMail decides whether a mail to an address is allowed, and counts an allowed mail. Requested
+// mails have an additional limit, so that requests by a stranger leave room for warnings. One round
 // trip.
 func (l *Limits) TakeMail(ctx context.Context, address string, asked bool) error {
 	_, err := l.take(ctx, Mail, l.mailChecks(address, asked))
@@ -208,8 +209,8 @@ func (l *Limits) mailChecks(address string, asked bool) []check {
 	return checks
 }
 
-// OfAccounts returns a function that reports whether a key of the database counts events of one of
-// these accounts, given as names by ID.
+// OfAccounts returns a function that reports whether a key counts events of one of the accounts,
+// whose names are given by ID.
 func OfAccounts(names map[int64]string) func(key string) bool {
 	ids, logins := map[string]bool{}, map[string]bool{}
 	for uid, name := range names {
@@ -217,15 +218,15 @@ func OfAccounts(names map[int64]string) func(key string) bool {
 	}
 	return func(key string) bool {
 		rest, ok := strings.CutPrefix(key, "ratelimit:")
-		rule, of, found := strings.Cut(rest, ":{")
-		end := strings.IndexAny(of, "@}")
+		rule, counted, found := strings.Cut(rest, ":{")
+		end := strings.IndexAny(counted, "@}")
 		if !ok || !found || end < 0 {
 			return false
 		}
 		if rule == "login" || rule == "login-account" {
-			return logins[of[:end]]
+			return logins[counted[:end]]
 		}
-		return ids[of[:end]]
+		return ids[counted[:end]]
 	}
 }
 
@@ -235,8 +236,9 @@ type check struct {
 	by subject
 }
 
-// checks returns the checks for an event. name is the account of a log-in, when no session
-// identifies the user.
+// checks returns the checks for an event. name replaces the account of by, unless it is empty: it
+// is the account name of a log-in, for which no session identifies the user, or the address of a
+// mail.
 func (l *Limits) checks(event Event, name string, by By) []check {
 	account := ""
 	switch {
@@ -247,12 +249,12 @@ func (l *Limits) checks(event Event, name string, by By) []check {
 	}
 	var checks []check
 	for _, r := range l.rules[event] {
-		of, windows := account, r.windows
+		counted, windows := account, r.windows
 		if r.by != byAccount && r.by != byMail {
-			of = Place(by.Address)
+			counted = Place(by.Address)
 		}
 		if r.by == byBoth {
-			of = account + "@" + of
+			counted = account + "@" + counted
 		} else if r.by == byAddress && !by.Address.IsValid() {
 			windows = r.shared
 		}
@@ -260,7 +262,7 @@ func (l *Limits) checks(event Event, name string, by By) []check {
 			continue
 		}
 		for _, w := range windows {
-			checks = append(checks, check{ratelimit.Check{Key: r.name + ":{" + of + "}:" + perText(w.Per), Limit: w}, r.by})
+			checks = append(checks, check{ratelimit.Check{Key: r.name + ":{" + counted + "}:" + perText(w.Per), Limit: w}, r.by})
 		}
 	}
 	return checks
@@ -268,16 +270,16 @@ func (l *Limits) checks(event Event, name string, by By) []check {
 
 // exceptAccount removes the checks that count by account alone.
 func exceptAccount(checks []check) []check {
-	var rest []check
+	var others []check
 	for _, c := range checks {
 		if c.by != byAccount {
-			rest = append(rest, c)
+			others = append(others, c)
 		}
 	}
-	return rest
+	return others
 }
 
-// take decides, and returns *Error if the event is not allowed.
+// take decides whether an event is allowed, and returns *Error if not.
 func (l *Limits) take(ctx context.Context, event Event, checks []check) (ratelimit.Result, error) {
 	result, err := l.try(ctx, checks)
 	if err == nil && !result.Allowed {
@@ -356,8 +358,8 @@ func Events() []Event {
 	return all
 }
 
-// Place returns what an address counts as: an IPv4 address, or the /64 network of an IPv6 address,
-// which is the minimum that one customer has.
+// Place returns the form in which an address is counted: an IPv4 address, or the /64 network of an
+// IPv6 address, because every customer has at least a /64 network.
 func Place(addr netip.Addr) string {
 	addr = addr.Unmap().WithZone("")
 	if !addr.IsValid() {
@@ -371,8 +373,8 @@ func Place(addr netip.Addr) string {
 	return addr.String()
 }
 
-// Subject returns a username for the key of a limit: the name, or its digest if it has characters
-// other than letters, digits and underscores.
+// Subject returns a username for the key of a limit: the name, or its digest if the name is long or
+// has characters other than lower-case letters, digits and underscores.
 func Subject(name string) string {
 	isPlain := len(name) <= 20
 	for i := 0; isPlain && i < len(name); i++ {
@@ -386,7 +388,7 @@ func Subject(name string) string {
 	return "#" + hex.EncodeToString(sum[:12])
 }
 
-// perText formats a duration as people do: 10m, 1h, 1d.
+// perText formats a duration in its largest unit: 10m, 1h, 1d.
 func perText(per time.Duration) string {
 	const day = 24 * time.Hour
 	switch {

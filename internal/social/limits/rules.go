@@ -8,7 +8,7 @@ import (
 	"retwis/ratelimit"
 )
 
-// Event is something people do that is limited.
+// Event is an action of people that is limited.
 type Event string
 
 // The events.
@@ -67,10 +67,10 @@ type rule struct {
 // which limits what an account can store. Limits by address are ten times as large, because a
 // household, a school or a mobile network shares an address.
 //
-// For log-ins the limits slow down more and more: five at once, twenty in an hour, fifty in a day.
-// They count by account and address together, so that a stranger cannot lock the owner out. A
-// stranger with many addresses is stopped by login-account, which does not count for an address
-// from which the owner has logged in before.
+// The limits on log-ins are stricter over longer periods: five attempts in a minute, twenty in an
+// hour, fifty in a day. They count by account and address together, so that a stranger cannot lock
+// the owner out. A stranger with many addresses is stopped by login-account, which does not count
+// for an address from which the owner has logged in before.
 var rules = []rule{
 	{"login", Login, byBoth, "5/1m,20/1h,50/1d"},
 	{"login-address", Login, byAddress, "30/10m,300/1d"},
@@ -107,7 +107,7 @@ var rules = []rule{
 	{"media", Media, byAccount, "30/10m,200/1d"},
 	{"media-address", Media, byAddress, "300/10m,2000/1d"},
 	{"mail", Mail, byMail, "5/1d"},
-	{"asked-mail", AskedMail, byMail, "3/1d"}, // the rest is for warnings
+	{"asked-mail", AskedMail, byMail, "3/1d"}, // the other mails are left for warnings
 }
 
 // Rule is a limit in readable form.
@@ -130,7 +130,7 @@ func Off() Config {
 	return c
 }
 
-// maxWindows is how many limits a rule may have. A decision takes at most 16 in total.
+// maxWindows is how many limits a rule may have. A decision checks at most 16 limits in total.
 const maxWindows = 5
 
 // Set parses a change such as "post=30/10m,300/1d", "follow=60/10m:20" (at most 20 at once),
@@ -168,7 +168,7 @@ func parseWindows(value string) ([]ratelimit.Limit, error) {
 			return nil, err
 		}
 		if slices.ContainsFunc(windows, func(other ratelimit.Limit) bool { return other.Per == limit.Per }) {
-			return nil, fmt.Errorf("two limits for the same time, %v", limit.Per)
+			return nil, fmt.Errorf("two limits for the same period, %v", limit.Per)
 		}
 		windows = append(windows, limit)
 	}

@@ -8,14 +8,14 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// audience knows what the connections show and who follows an author, to find the connections to
-// which an event is relevant.
+// audience indexes what the connections show and which members follow an author or a tag, to find
+// the connections to which an event is relevant.
 type audience struct {
 	people  map[int64]*member
 	authors map[int64][]*member  // the followers of each author
 	tags    map[string][]*member // the followers of each tag
 	topics  map[topic][]*client  // the clients of each page that is not a home timeline
-	watched map[int64]*watched   // the posts that are shown
+	watched map[int64]*watched   // the posts that clients show
 }
 
 func newAudience() audience {
@@ -27,8 +27,8 @@ func newAudience() audience {
 
 // showing is a post that a client shows, and the client's index in watched.clients.
 type showing struct {
-	post *watched
-	at   int
+	post  *watched
+	index int
 }
 
 // watched is a post that some clients show.
@@ -41,8 +41,8 @@ type watched struct {
 	clients []*client
 }
 
-// member returns the member of a user, and registers it before it is read, so that no concurrent
-// change is missed.
+// member returns the member of a user. It registers a new member before the member is read, so that
+// no concurrent change is missed.
 func (a *audience) member(user social.User) *member {
 	m := a.people[user.ID]
 	if m == nil {
@@ -64,13 +64,14 @@ func (a *audience) index(m *member, following []int64, tags []string) {
 	}
 }
 
+// reindex moves m from the entries of before to the entries of after.
 func reindex[K comparable](index map[K][]*member, m *member, before, after []K) {
 	for _, key := range before {
-		all := index[key]
-		i := slices.Index(all, m)
-		all[i] = all[len(all)-1]
-		all[len(all)-1] = nil
-		if index[key] = all[:len(all)-1]; len(all) == 1 {
+		members := index[key]
+		i := slices.Index(members, m)
+		members[i] = members[len(members)-1]
+		members[len(members)-1] = nil
+		if index[key] = members[:len(members)-1]; len(members) == 1 {
 			delete(index, key)
 		}
 	}
@@ -79,7 +80,7 @@ func reindex[K comparable](index map[K][]*member, m *member, before, after []K) 
 	}
 }
 
-// add registers what a connection shows, and returns the posts that no other one shows.
+// add registers what a connection shows, and returns the posts that no other connection shows.
 func (a *audience) add(c *client, posts []*timeline.View) (fresh []int64) {
 	if c.member != nil {
 		c.member.clients = append(c.member.clients, c)
@@ -113,11 +114,11 @@ func (a *audience) drop(c *client) {
 		m.clients = slices.DeleteFunc(m.clients, func(other *client) bool { return other == c })
 	}
 	if c.topic.kind != None && c.topic.kind != Home {
-		all := a.topics[c.topic]
-		last := all[len(all)-1]
-		all[c.topicIndex], last.topicIndex = last, c.topicIndex
-		all[len(all)-1] = nil
-		if a.topics[c.topic] = all[:len(all)-1]; len(all) == 1 {
+		clients := a.topics[c.topic]
+		last := clients[len(clients)-1]
+		clients[c.topicIndex], last.topicIndex = last, c.topicIndex
+		clients[len(clients)-1] = nil
+		if a.topics[c.topic] = clients[:len(clients)-1]; len(clients) == 1 {
 			delete(a.topics, c.topic)
 		}
 	}
@@ -126,10 +127,10 @@ func (a *audience) drop(c *client) {
 		last := w.clients[len(w.clients)-1]
 		for i := range last.posts {
 			if last.posts[i].post == w {
-				last.posts[i].at = s.at
+				last.posts[i].index = s.index
 			}
 		}
-		w.clients[s.at] = last
+		w.clients[s.index] = last
 		w.clients[len(w.clients)-1] = nil
 		if w.clients = w.clients[:len(w.clients)-1]; len(w.clients) == 0 {
 			delete(a.watched, w.id)
@@ -138,23 +139,23 @@ func (a *audience) drop(c *client) {
 	c.posts = nil
 }
 
-// show appends the connections on whose pages an entry is new; a connection may appear twice.
-func (a *audience) show(all []*client, e *stream.Entry) []*client {
+// show appends the connections on whose pages an entry is new. It may append a connection twice.
+func (a *audience) show(clients []*client, e *stream.Entry) []*client {
 	for _, t := range topicsOf(e) {
-		all = append(all, a.topics[t]...)
+		clients = append(clients, a.topics[t]...)
 	}
 	for _, m := range a.authors[e.Author] {
-		all = m.homes(all)
+		clients = m.homes(clients)
 	}
 	if m := a.people[e.Author]; m != nil {
-		all = m.homes(all)
+		clients = m.homes(clients)
 	}
 	for _, tag := range e.Tags {
 		for _, m := range a.tags[tag] {
-			all = m.homes(all)
+			clients = m.homes(clients)
 		}
 	}
-	return all
+	return clients
 }
 
 // topicsOf returns the pages on which a post is new, except home timelines.
@@ -175,14 +176,14 @@ func topicsOf(e *stream.Entry) []topic {
 }
 
 // homes appends the connections that show the home timeline of the member.
-func (m *member) homes(all []*client) []*client {
+func (m *member) homes(clients []*client) []*client {
 	if m.seen == 0 {
-		return all
+		return clients
 	}
 	for _, c := range m.clients {
 		if c.topic.kind == Home {
-			all = append(all, c)
+			clients = append(clients, c)
 		}
 	}
-	return all
+	return clients
 }

@@ -22,36 +22,36 @@ const (
 	Profile                  // the posts and reposts of a user
 )
 
-// topic is a page that looks the same to everybody, except for hidden posts.
+// topic is a page that looks the same to all viewers, except for hidden posts.
 type topic struct {
 	kind PageKind
 	id   int64  // the first post of a thread, or the user of a profile
 	tag  string // folded
 }
 
-// Subscription is what a connection wants to be notified of.
+// Subscription describes the events that a connection receives.
 type Subscription struct {
-	Viewer  social.User // ID 0: a visitor without a session
-	Session string      // the secret of the viewer's session; the connection ends with it
+	Viewer  social.User // the ID is 0 for a visitor without a session
+	Session string      // the secret of the viewer's session; the connection ends with the session
 	Address netip.Addr  // of the client
 	Page    PageKind
 	ID      int64  // the first post of the conversation, or the user of the profile
 	Tag     string // folded, without #
 	Posts   []int64
-	Since   string // the ID of the last event, or Hub.Position of the page; empty: from now on
+	Since   string // the ID of the last event, or Hub.Position of the page; empty for new events only
 }
 
-// MaxPosts limits the number of posts whose counts a connection gets.
+// MaxPosts limits the number of posts whose counts a connection receives.
 const MaxPosts = 100
 
 // Conn is a connection to a client.
 type Conn interface {
-	// Write writes as much as the client accepts without blocking, and returns how much that was.
-	// The hub calls it from one goroutine at a time.
+	// Write writes as much as the client accepts without blocking, and returns the number of
+	// written bytes. The hub calls Write from one goroutine at a time.
 	Write(p []byte) (int, error)
-	// WriteAll writes everything by a deadline.
-	WriteAll(p []byte, by time.Time) error
-	// Alive reports whether the client is still connected, as far as that is known without
+	// WriteAll writes all of p, or fails at the deadline.
+	WriteAll(p []byte, deadline time.Time) error
+	// Alive reports whether the client is still connected, as far as can be determined without
 	// blocking.
 	Alive() bool
 	// Close closes the connection.
@@ -68,11 +68,11 @@ type client struct {
 	topicIndex    int // index in audience.topics
 	index         int // index in connections.clients
 	posts         []showing
-	pending       []byte    // unsent data of a slow reader; not nil while it is slow
-	address       string    // the address that the connection counts for; may be empty
+	pending       []byte    // unsent data; not nil while the reader is slow
+	address       string    // the address that the connection counts toward; may be empty
 	nextHeartbeat time.Time // when the next heartbeat is due
-	ends          time.Time
-	last          stream.ID // the last entry sent to it
+	ends          time.Time // when the client is asked to reconnect
+	last          stream.ID // the last entry sent to the client
 	gone          bool
 }
 
@@ -82,6 +82,7 @@ func (c *client) sees(uid int64, least social.Visibility) bool {
 	return !v.Suspended() && v.Sees(uid) >= least
 }
 
+// viewer returns the viewer of the connection.
 func (c *client) viewer() *social.Viewer {
 	if c.member == nil {
 		return c.visitor
@@ -94,15 +95,15 @@ func (c *client) hides(w *watched) bool {
 	return w.deleted || w.hidden && c.viewer().User.ID != w.author && c.viewer().User.Role < social.Moderator
 }
 
-// shown returns the posts whose counts a connection receives.
+// shown returns the given posts whose counts the connection receives.
 func (c *client) shown(posts []*timeline.View) []*timeline.View {
-	all := make([]*timeline.View, 0, len(posts))
+	visible := make([]*timeline.View, 0, len(posts))
 	for _, view := range posts {
 		if view != nil && c.sees(view.Author.ID, social.Muted) {
-			all = append(all, view)
+			visible = append(visible, view)
 		}
 	}
-	return all
+	return visible
 }
 
 // mayShow reports whether the viewer sees a post on the page of the connection.
@@ -118,7 +119,8 @@ func (c *client) mayShow(e *stream.Entry) bool {
 		(c.topic.kind != Home || c.member.hasAtHome(e) && !c.member.viewer.LeavesOut(e.Author))
 }
 
-// counts returns an event with the changed counts of the posts on the page of a connection.
+// counts returns an event with the changed counts of the posts on the page of a connection, or nil
+// if there are none.
 func (c *client) counts(changed map[*watched]bool) []byte {
 	var b []byte
 	for _, s := range c.posts {

@@ -18,8 +18,8 @@ type rawConn struct {
 	raw  syscall.RawConn
 }
 
-// NewConn returns a connection that needs no goroutine for one taken over from an HTTP server. ok
-// is false if the system or the connection does not support that.
+// NewConn returns a Conn, which needs no goroutine, for a connection taken over from an HTTP
+// server. ok is false if the system or the connection does not support that.
 func NewConn(conn net.Conn) (_ Conn, ok bool) {
 	sys, ok := conn.(syscall.Conn)
 	if !ok {
@@ -32,25 +32,26 @@ func NewConn(conn net.Conn) (_ Conn, ok bool) {
 	return &rawConn{conn: conn, raw: raw}, true
 }
 
-// rawWriter writes to one connection at a time. It exists so that a write does not allocate.
+// rawWriter writes to one connection at a time. Reusing a rawWriter avoids an allocation per write.
 type rawWriter struct {
 	message []byte
 	n       int
 	err     error
-	write1  func(fd uintptr) bool
+	tryOnce func(fd uintptr) bool // the method attempt
 }
 
 func (w *rawWriter) write(c *rawConn, message []byte) (int, error) {
-	if w.write1 == nil {
-		w.write1 = w.attempt
+	if w.tryOnce == nil {
+		w.tryOnce = w.attempt
 	}
 	w.message, w.n, w.err = message, 0, nil
-	err := c.raw.Write(w.write1)
+	err := c.raw.Write(w.tryOnce)
 	w.message = nil
 	return w.n, errors.Join(err, w.err)
 }
 
-// attempt writes what fits. It always reports that it is done, so that nothing blocks.
+// attempt writes as much as the socket accepts. It always returns true, so that
+// syscall.RawConn.Write does not wait.
 func (w *rawWriter) attempt(fd uintptr) bool {
 	for w.n < len(w.message) {
 		n, err := syscall.Write(int(fd), w.message[w.n:])
@@ -74,17 +75,17 @@ func (c *rawConn) Write(p []byte) (int, error) {
 	return w.write(c, p)
 }
 
-// WriteAll writes everything by a deadline.
-func (c *rawConn) WriteAll(p []byte, by time.Time) error {
-	err := c.conn.SetWriteDeadline(by)
+// WriteAll writes all of p, or fails at the deadline.
+func (c *rawConn) WriteAll(p []byte, deadline time.Time) error {
+	err := c.conn.SetWriteDeadline(deadline)
 	if err == nil {
 		_, err = c.conn.Write(p)
 	}
 	return errors.Join(err, c.conn.SetWriteDeadline(time.Time{}))
 }
 
-// Alive reads without blocking: if the client has gone, it has sent the end of the stream. Any data
-// is dropped.
+// Alive reads without blocking and discards the data. At the end of the stream, the client has
+// disconnected.
 func (c *rawConn) Alive() bool {
 	alive := true
 	err := c.raw.Read(func(fd uintptr) bool {

@@ -19,7 +19,7 @@ type connections struct {
 	mu      sync.Mutex
 	closed  bool
 	history history
-	// delivered is the last entry that every connection it was meant for has got.
+	// delivered is the ID of the last entry that has been sent to all connections that show it.
 	delivered  stream.ID
 	clients    []*client
 	open       int // number of clients, including those about to connect
@@ -37,14 +37,14 @@ func newConnections(opt Options) *connections {
 // maxPending limits the unsent data of a slow reader, in bytes.
 const maxPending = 64 << 10
 
-// sendsAtOnce is how many connections are written to before the hub is released for others.
+// sendsAtOnce is the number of connections to write to before mu is released for other goroutines.
 const sendsAtOnce = 100
 
-// sendPause is the pause after each sendsAtOnce connections, so that the reader of a page does not
-// wait until a post has reached ten thousand others.
+// sendPause is the pause after each sendsAtOnce connections, so that a new connection does not wait
+// until a post has been sent to ten thousand other connections.
 const sendPause = 500 * time.Microsecond
 
-// close disconnects all clients. It takes mu.
+// close disconnects all clients. It acquires mu.
 func (cs *connections) close() {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -54,16 +54,17 @@ func (cs *connections) close() {
 	}
 }
 
-// reserve counts a connection and its member, unless there are too many connections. It takes mu.
+// reserve counts a connection and its member, unless there are too many connections. It acquires
+// mu.
 func (cs *connections) reserve(c *client, sub Subscription) error {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	from := addressOf(sub)
+	address := addressOf(sub)
 	switch {
 	case cs.closed:
 		return ErrClosed
 	case sub.Viewer.ID != 0 && cs.perUser[sub.Viewer.ID] >= cs.opt.MaxPerUser,
-		from != "" && cs.perAddress[from] >= cs.opt.MaxPerAddress:
+		address != "" && cs.perAddress[address] >= cs.opt.MaxPerAddress:
 		return ErrTooMany
 	case cs.open >= cs.opt.MaxConnections:
 		return ErrFull
@@ -74,18 +75,18 @@ func (cs *connections) reserve(c *client, sub Subscription) error {
 		c.member = cs.audience.member(sub.Viewer)
 		c.member.refs++
 	}
-	if c.address = from; from != "" {
-		cs.perAddress[from]++
+	if c.address = address; address != "" {
+		cs.perAddress[address]++
 	}
 	return nil
 }
 
-// addressOf returns the address that a visitor counts for; it may be empty.
+// addressOf returns the address that a connection counts toward, or an empty string if none.
 func addressOf(sub Subscription) string {
 	if sub.Viewer.ID != 0 || !sub.Address.IsValid() || sub.Address.IsLoopback() || sub.Address.IsPrivate() {
 		return ""
 	}
-	if sub.Address.Is6() { // each household has its own network
+	if sub.Address.Is6() { // a household has a whole /64 network
 		if prefix, err := sub.Address.Prefix(64); err == nil {
 			return prefix.String()
 		}
@@ -115,8 +116,8 @@ func (cs *connections) release(c *client) {
 	}
 }
 
-// insert registers a connection, so that it gets everything from now on. It returns the posts that
-// no other connection shows.
+// insert registers a connection, so that it receives all later events. It returns the posts that no
+// other connection shows.
 func (cs *connections) insert(c *client, posts []*timeline.View) (fresh []int64) {
 	now := time.Now()
 	c.nextHeartbeat = cs.nextHeartbeat(now)
@@ -127,12 +128,13 @@ func (cs *connections) insert(c *client, posts []*timeline.View) (fresh []int64)
 	return cs.audience.add(c, posts)
 }
 
-// nextHeartbeat spreads heartbeats over time.
+// nextHeartbeat returns the time of the next heartbeat, with a random part that spreads heartbeats
+// over time.
 func (cs *connections) nextHeartbeat(now time.Time) time.Time {
 	return now.Add(cs.opt.Heartbeat - rand.N(cs.opt.Heartbeat/3+1))
 }
 
-// remove closes a connection and forgets it. Removing it again does nothing.
+// remove closes and unregisters a connection. Removing a connection again does nothing.
 func (cs *connections) remove(c *client) {
 	if c.gone {
 		return
@@ -186,11 +188,11 @@ func (cs *connections) write(c *client, message []byte) (int, error) {
 	return c.conn.Write(message)
 }
 
-// errSlow: a reader has not accepted its pending data in time.
+// errSlow means that a reader has not accepted its pending data in time.
 var errSlow = errors.New("live: slow reader")
 
-// drain writes the pending data of a slow reader. It takes mu.
-func (cs *connections) drain(c *client, by time.Time) {
+// drain writes the pending data of a slow reader. It acquires mu.
+func (cs *connections) drain(c *client, deadline time.Time) {
 	for {
 		cs.mu.Lock()
 		message := c.pending
@@ -201,8 +203,8 @@ func (cs *connections) drain(c *client, by time.Time) {
 		}
 		c.pending = make([]byte, 0, 256)
 		cs.mu.Unlock()
-		err := c.conn.WriteAll(message, by)
-		if err == nil && time.Now().After(by) {
+		err := c.conn.WriteAll(message, deadline)
+		if err == nil && time.Now().After(deadline) {
 			err = errSlow
 		}
 		if err != nil {
@@ -214,7 +216,8 @@ func (cs *connections) drain(c *client, by time.Time) {
 	}
 }
 
-// deliverTo sends an entry to a connection that shows such posts.
+// deliverTo sends an entry to a connection, unless the connection has got the entry before or its
+// viewer may not see the post.
 func (cs *connections) deliverTo(c *client, e *stream.Entry, message []byte) {
 	if c.gone || !c.last.Less(e.ID) || !c.mayShow(e) {
 		return
@@ -223,7 +226,7 @@ func (cs *connections) deliverTo(c *client, e *stream.Entry, message []byte) {
 	cs.send(c, message)
 }
 
-// missed appends what a connection has missed since the event with an ID.
+// missed appends the events that a connection has missed since the event with the given ID.
 func (cs *connections) missed(b []byte, c *client, since string) []byte {
 	from, ok := stream.ParseID(since)
 	if !ok || c.topic.kind == None {
@@ -248,10 +251,11 @@ func (cs *connections) missed(b []byte, c *client, since string) []byte {
 	return appendHeartbeat(b, cs.history.last)
 }
 
-// maxMissed limits how many missed posts are listed: beyond that the page is reloaded.
+// maxMissed limits the number of missed posts that are sent. If there are more, the client reloads
+// the page.
 const maxMissed = 500
 
-// tendAll performs the periodic work for all connections. It takes mu.
+// tendAll performs the periodic work for all connections. It acquires mu.
 func (cs *connections) tendAll(now time.Time, round int) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -260,7 +264,7 @@ func (cs *connections) tendAll(now time.Time, round int) {
 			cs.mu.Unlock()
 			cs.mu.Lock()
 		}
-		if i < len(cs.clients) { // some may have disconnected meanwhile
+		if i < len(cs.clients) { // clients may have disconnected meanwhile
 			cs.tend(cs.clients[i], now, round)
 		}
 	}

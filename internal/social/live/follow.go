@@ -15,17 +15,17 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// follower reads the stream, and delivers its entries to the connections.
+// follower reads the stream and delivers its entries to the connections.
 type follower struct {
 	shared    rueidis.Client        // the client of the application
-	server    *rueidis.ClientOption // nil: changes are not reported
-	published func(post int64)      // called with posts on the public timeline
+	server    *rueidis.ClientOption // nil if the server does not report changes
+	published func(post int64)      // called with new posts on the public timeline
 	log       *slog.Logger
 	conns     *connections
 	refresher *refresher
 
 	ready   chan struct{} // closed once the stream is followed
-	targets []*client     // see deliver
+	targets []*client     // used by deliver
 	opening sync.WaitGroup
 }
 
@@ -41,9 +41,9 @@ func newFollower(service *app.App, conns *connections, changes *refresher) *foll
 func (f *follower) notified() bool { return f.server != nil }
 
 const (
-	// wait is how long one read of the stream blocks.
+	// wait is the time for which one read of the stream blocks.
 	wait = 20 * time.Second
-	// retryFirst and retryLast are the minimum and maximum pause after an error.
+	// retryFirst and retryLast are the minimum and the maximum pause after an error.
 	retryFirst, retryLast = 20 * time.Millisecond, time.Second
 )
 
@@ -86,12 +86,12 @@ func (f *follower) follow(ctx context.Context) error {
 	// Anything may have changed before the client was listening.
 	f.refresher.personChanged("")
 	for {
-		// A read that outlasts its timeout has failed. A timer cancels it, because a client that
-		// gets a context with a deadline does not notice if ctx ends before that.
+		// A timer cancels a read that outlasts its timeout. A context with a deadline would not
+		// work, because the client would then not notice that ctx ends earlier.
 		reading, cancel := context.WithCancel(ctx)
-		lost := time.AfterFunc(wait+5*time.Second, cancel)
+		timer := time.AfterFunc(wait+5*time.Second, cancel)
 		entries, end, err := stream.Next(reading, client, last, wait)
-		lost.Stop()
+		timer.Stop()
 		cancel()
 		if err != nil {
 			return err
@@ -113,9 +113,9 @@ func (f *follower) isReady() bool {
 	}
 }
 
-// begin returns the ID after which to read the stream: the last known entry. If the stream ends
-// before that, a server has lost its last entries: the stream is read again, and new entries are
-// sent to the connections.
+// begin returns the ID after which to read the stream, which is the ID of the last known entry. If
+// the stream ends before that entry, a server has lost its last entries. begin then reads the whole
+// stream again and sends new entries to the connections.
 func (f *follower) begin(ctx context.Context, client rueidis.Client) (stream.ID, error) {
 	last := f.conns.history.last // written only by this goroutine
 	wasReady := f.isReady()
@@ -139,7 +139,7 @@ func (f *follower) begin(ctx context.Context, client rueidis.Client) (stream.ID,
 	return end, nil
 }
 
-// restart starts the history over with these entries, and returns the new ones.
+// restart replaces the history with entries, and returns the entries that are new.
 func (f *follower) restart(entries []stream.Entry, end stream.ID, wasReady bool) []stream.Entry {
 	f.conns.mu.Lock()
 	defer f.conns.mu.Unlock()
@@ -158,15 +158,15 @@ func (f *follower) restart(entries []stream.Entry, end stream.ID, wasReady bool)
 	return slices.DeleteFunc(entries, func(e stream.Entry) bool { return known[e.Post] })
 }
 
-// prefixes are the prefixes of the keys of people. The hub tracks them in broadcast mode, so that
-// the server need not remember which keys it has read.
+// prefixes are the prefixes of the keys of people. The hub tracks these keys in broadcast mode, so
+// that the server need not remember which keys the hub has read.
 var prefixes = []string{
 	storage.FollowingPrefix, storage.FollowingTagsPrefix, storage.MutedPrefix, storage.BlockedPrefix, storage.BlockersPrefix,
 	storage.NotificationsPrefix, storage.UserPrefix, storage.ListsBegin,
 }
 
-// connect returns a client that follows the stream, and to which the server reports
-// changes of people.
+// connect returns a client to follow the stream with, to which the server reports changes of
+// people.
 func (f *follower) connect(ctx context.Context) (rueidis.Client, error) {
 	if !f.notified() {
 		return f.shared, nil
@@ -211,7 +211,7 @@ func (f *follower) connect(ctx context.Context) (rueidis.Client, error) {
 }
 
 // publish adds entries to the history and sends them to the connections that show them. end is the
-// end of the stream.
+// ID of the last entry of the stream.
 func (f *follower) publish(entries []stream.Entry, end stream.ID) {
 	f.conns.mu.Lock()
 	now := time.Now()
@@ -229,7 +229,8 @@ func (f *follower) publish(entries []stream.Entry, end stream.ID) {
 	f.conns.mu.Unlock()
 }
 
-// deliver sends entries, in steps. Only the goroutine that follows the stream calls it.
+// deliver sends entries to connections, in steps. Only the goroutine that follows the stream calls
+// deliver.
 func (f *follower) deliver(entries []stream.Entry) {
 	for i := range entries {
 		e := &entries[i]

@@ -11,10 +11,10 @@ import (
 // The events, in the format of server-sent events:
 //
 //	posts   ids of new posts, separated by commas
-//	counts  id:replies:reposts:likes of posts, separated by commas; id:gone of one
-//	        that was deleted
-//	unread  the number of unread notifications; 100 stands for more
-//	reset   events were missed: load the page again
+//	counts  id:replies:reposts:likes of posts, separated by commas; id:gone for a
+//	        post that the viewer must not see any more
+//	unread  the number of unread notifications; 100 means 100 or more
+//	reset   the client has missed events and must load the page again
 
 func appendID(b []byte, id stream.ID) []byte {
 	b = append(b, "id: "...)
@@ -39,8 +39,8 @@ func appendReset(b []byte, id stream.ID) []byte {
 	return append(appendID(b, id), "event: reset\ndata: 1\n\n"...)
 }
 
-// appendHeartbeat appends a heartbeat. It advances the ID of the last event, so that for a
-// reconnecting client the hub need not search entries that were not meant for it.
+// appendHeartbeat appends a heartbeat. It advances the client's last event ID, so that the hub need
+// not search older entries when the client reconnects.
 func appendHeartbeat(b []byte, id stream.ID) []byte {
 	return append(appendID(append(b, ":\n"...), id), '\n')
 }
@@ -75,8 +75,8 @@ func appendCount(b []byte, id int64, counts social.PostCounts, deleted bool) []b
 	return b
 }
 
-// farewell asks a client to reconnect after a pause, which differs from client to client, because
-// ten thousand must not reconnect at once.
+// farewell returns a message that asks the nth client to reconnect after a pause. The pause depends
+// on n, so that ten thousand clients do not reconnect at once.
 func farewell(n int) []byte {
 	return append(strconv.AppendInt([]byte("retry: "), 500+int64(n*37%2500), 10), "\n\n"...)
 }

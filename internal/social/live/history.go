@@ -11,19 +11,21 @@ import (
 type history struct {
 	entries []arrived
 	oldest  int       // index of the oldest entry, once the ring is full
-	base    stream.ID // all entries after it are known
+	base    stream.ID // all entries after this ID are known
 	last    stream.ID // the end of the stream
 }
 
+// arrived is an entry and the time at which this process read it.
 type arrived struct {
 	stream.Entry
 	when time.Time
 }
 
+// start fills an empty history.
 func (r *history) start(entries []stream.Entry, end stream.ID) {
 	r.last = end
 	if len(entries) < stream.MaxLen/2 {
-		// The server does not trim a stream this short: this is all of it.
+		// The server does not trim a stream this short, so these are all entries.
 		r.base = stream.ID{}
 	} else {
 		r.base = entries[0].ID
@@ -33,6 +35,7 @@ func (r *history) start(entries []stream.Entry, end stream.ID) {
 	}
 }
 
+// add adds the newest entry, and drops the oldest one if the ring is full.
 func (r *history) add(e stream.Entry, when time.Time) {
 	if len(r.entries) < stream.MaxLen {
 		r.entries = append(r.entries, arrived{e, when})
@@ -58,12 +61,12 @@ func (r *history) before(t time.Time) stream.ID {
 	return r.get(n - 1).ID
 }
 
-// after calls each with the entries after an ID, oldest first, and reports whether all of them are
-// known.
-func (r *history) after(id stream.ID, each func(e *stream.Entry)) (complete bool) {
+// after calls visit with the known entries after an ID, oldest first. complete reports whether no
+// entry after the ID is missing.
+func (r *history) after(id stream.ID, visit func(e *stream.Entry)) (complete bool) {
 	n := sort.Search(len(r.entries), func(i int) bool { return id.Less(r.get(i).ID) })
 	for ; n < len(r.entries); n++ {
-		each(&r.get(n).Entry)
+		visit(&r.get(n).Entry)
 	}
 	return !id.Less(r.base)
 }

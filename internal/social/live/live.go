@@ -1,18 +1,18 @@
-// Package live reports to open pages what happens while they are open: new posts on them, the counts
-// of the posts they show, and the number of unread notifications.
+// Package live sends updates to open pages: new posts on the page, the counts of the posts that the
+// page shows, and the number of unread notifications.
 //
 // A [Hub] follows the stream `live` (package stream) with one read for the whole process
-// (follower). It knows which of its connections show which timeline, and who follows an author
-// (connections, audience). It keeps the latest entries in memory, so a connection that reconnects
-// with the ID of its last event gets everything it missed, whichever process it came from. An event
-// can come twice, because interrupted fan-outs are repeated.
+// (follower). It indexes which connections show which timeline, and who follows an author
+// (connections, audience). It keeps the latest entries in memory, so a client that reconnects with
+// the ID of its last event gets all missed events, even if it was connected to another process. An
+// event can be sent twice, because interrupted fan-outs are repeated.
 //
-// Counts and notifications need no stream: the server reports the keys that change, and the hub
-// rereads what has changed (refresher).
+// Counts and notifications need no stream: the server reports changed keys, and the hub rereads
+// their data (refresher).
 //
-// Connections need no goroutine: the hub writes to them without blocking. What a slow reader does
-// not accept is written in the background for a few seconds; then the reader is disconnected.
-// Events have the format of server-sent events.
+// Connections need no goroutine, because the hub writes to them without blocking. Data that a slow
+// reader does not accept is written in the background for a few seconds; then the hub disconnects
+// the reader. Events have the format of server-sent events.
 package live
 
 import (
@@ -39,12 +39,12 @@ type Options struct {
 	// MaxPerUser limits the connections of one user. Default: 20.
 	MaxPerUser int
 	// MaxPerAddress limits the connections of visitors without a session from one address.
-	// Addresses of private networks have no limit, because they are proxies. Default: 100.
+	// Addresses of private networks have no limit, because they belong to proxies. Default: 100.
 	MaxPerAddress int
-	// Heartbeat is the interval without events after which a connection gets a heartbeat. Default:
+	// Heartbeat is the time without events after which a connection gets a heartbeat. Default:
 	// 30 seconds.
 	Heartbeat time.Duration
-	// SlowReader is how long a connection may accept no data before it is closed. Default: 5
+	// SlowReader is the time after which a connection that accepts no data is closed. Default: 5
 	// seconds.
 	SlowReader time.Duration
 	// MaxAge is the approximate age at which a connection is closed, so that its client reconnects
@@ -84,13 +84,13 @@ func (o *Options) prepare() error {
 }
 
 var (
-	// ErrFull: the process has reached its limit of connections.
+	// ErrFull means that the process has reached its limit of connections.
 	ErrFull = errors.New("live: too many connections")
-	// ErrTooMany: the user or the address has reached its limit of connections.
+	// ErrTooMany means that the user or the address has reached its limit of connections.
 	ErrTooMany = errors.New("live: too many connections of one client")
 )
 
-// ErrClosed: the hub is closed.
+// ErrClosed means that the hub is closed.
 var ErrClosed = errors.New("live: closed")
 
 // Hub serves the connections of a process. It is safe for concurrent use.
@@ -105,8 +105,8 @@ type Hub struct {
 	unsubscribe func()
 }
 
-// New returns a hub on the database of a service. Close stops it. It keeps trying until it can
-// reach the database.
+// New returns a hub on the database of a service. The hub retries until it can reach the database.
+// Close stops the hub.
 func New(service *app.App, opt Options) (*Hub, error) {
 	if err := opt.prepare(); err != nil {
 		return nil, err
@@ -122,8 +122,8 @@ func New(service *app.App, opt Options) (*Hub, error) {
 	return h, nil
 }
 
-// Close asks all clients to reconnect in a moment, to whichever process then serves them, and stops
-// the hub. Closing it again does nothing.
+// Close asks all clients to reconnect after a short pause, and stops the hub. Closing a hub again
+// does nothing.
 func (h *Hub) Close() {
 	h.unsubscribe()
 	h.stop()
@@ -133,20 +133,20 @@ func (h *Hub) Close() {
 	h.conns.slow.Wait()
 }
 
-// Connections returns how many connections are open or about to be.
+// Connections returns the number of connections that are open or being opened.
 func (h *Hub) Connections() int {
 	h.conns.mu.Lock()
 	defer h.conns.mu.Unlock()
 	return h.conns.open
 }
 
-// settleTime is the minimum age of an entry that is assumed to be on a page rendered now, because
-// the contents of the page are read over a different connection.
+// settleTime is the age from which an entry is assumed to be on a page rendered now. Younger
+// entries may be missing, because the contents of the page are read over a different connection.
 const settleTime = 3 * time.Second
 
 // Position returns a stream position from which a page rendered now misses nothing, or an empty
-// string if there is none. A connection from this position can get posts that are already on the
-// page.
+// string if there is none. A connection that starts at this position can get posts that are already
+// on the page.
 func (h *Hub) Position() string {
 	h.conns.mu.Lock()
 	defer h.conns.mu.Unlock()
@@ -156,8 +156,9 @@ func (h *Hub) Position() string {
 	return h.conns.history.before(time.Now().Add(-settleTime)).String()
 }
 
-// Attach adds the connection that open returns, and sends it what it has missed. It calls open when
-// nothing else can fail; the hub owns the connection and closes it. detach closes it too.
+// Attach adds the connection that open returns, and sends the events that the connection has
+// missed. It calls open after all reads have succeeded. The hub owns the connection and closes it;
+// detach closes the connection early.
 //
 // ErrFull, ErrTooMany and ErrClosed mean that the client should reconnect later.
 func (h *Hub) Attach(ctx context.Context, sub Subscription, open func() (Conn, error)) (detach func(), err error) {
@@ -218,15 +219,15 @@ func (h *Hub) prepare(ctx context.Context, c *client, sub Subscription) (posts [
 	return posts, unread, err
 }
 
-// sweep sends heartbeats, closes connections that are old or whose clients have gone, and forgets
-// members without connections, until ctx ends.
+// sweep sends heartbeats, closes connections that are old or whose clients have disconnected, and
+// forgets members without connections, until ctx ends.
 func (h *Hub) sweep(ctx context.Context) {
 	for round := 0; sleep.For(ctx, time.Second); round++ {
 		now := time.Now()
 		h.conns.tendAll(now, round)
 		h.refresher.forget(now)
 		if !h.follower.notified() && round%5 == 0 {
-			h.refresher.personChanged("") // changes are not reported
+			h.refresher.personChanged("") // the server does not report changes
 		}
 	}
 }

@@ -13,41 +13,41 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// member is a user with connections. It is kept for a while after the last one has closed, so that
-// a reader who goes from page to page is read once.
+// member is a user with connections. It is kept for memberTTL after the last connection has closed,
+// so that a user who goes from page to page is read only once.
 type member struct {
 	user      social.User // as of the first connection; viewer has the current one
 	viewer    *social.Viewer
-	until     int64   // when a mute or a block expires, in Unix seconds
+	until     int64   // when the next mute or block expires, in Unix seconds
 	following []int64 // sorted
 	tags      []string
 
-	changed, seen uint64 // if they differ, it was read before its latest change
+	changed, seen uint64 // versions: the latest one, and the one that was read
 	clients       []*client
 	refs          int       // connections, including those about to open
 	since         time.Time // when the last connection closed
 	unread        int
-	unreadAt      time.Time // when it was read
+	unreadAt      time.Time // when unread was last read
 }
 
 const (
-	// maxFollowing limits how many followed people are tracked live, the latest.
+	// maxFollowing limits the number of followed people that a member has: the latest ones.
 	maxFollowing = 10_000
-	// memberTTL is how long a member without connections is kept.
+	// memberTTL is the time for which a member without connections is kept.
 	memberTTL = 30 * time.Second
-	// loadsAtOnce limits how many members are read at a time.
+	// loadsAtOnce limits the number of members that are read concurrently.
 	loadsAtOnce = 16
 )
 
 // hasAtHome reports whether a post is new on the home timeline of a member.
 func (m *member) hasAtHome(e *stream.Entry) bool {
 	if e.Author == m.user.ID {
-		return e.Of == 0 // one's own reposts are not reported
+		return e.Of == 0 // the member's own reposts are not reported
 	}
 	return social.Hears(m.viewer, social.Heard{Author: e.Author, Reply: e.Root != 0, To: e.To, Tags: e.Tags})
 }
 
-// load reads a member, unless it is up to date. One round trip.
+// load reads a member in one round trip, unless the member is up to date.
 func (r *refresher) load(ctx context.Context, m *member) error {
 	r.conns.mu.Lock()
 	version, current, client := m.changed, m.seen == m.changed, r.reader()
@@ -68,14 +68,14 @@ func (r *refresher) load(ctx context.Context, m *member) error {
 	r.conns.mu.Lock()
 	defer r.conns.mu.Unlock()
 	if version < m.seen || r.conns.audience.people[m.user.ID] != m {
-		return nil // a later read was faster, or it was forgotten already
+		return nil // a later read was faster, or the member was forgotten
 	}
 	r.conns.audience.index(m, v.Following, v.Tags)
 	m.viewer, m.until, m.seen = v, until, version
 	return nil
 }
 
-// countUnread reads how many notifications a member has not seen.
+// countUnread reads the number of notifications that a member has not seen.
 func (r *refresher) countUnread(ctx context.Context, m *member) (int, error) {
 	r.conns.mu.Lock()
 	v, client := m.viewer, r.reader()
@@ -83,7 +83,8 @@ func (r *refresher) countUnread(ctx context.Context, m *member) (int, error) {
 	return r.app.Notifications.UnreadNow(ctx, client, v)
 }
 
-// reader returns the client to read members with: the server reports changes to it.
+// reader returns the client with which to read members: the client to which the server reports
+// changes, if there is one. The caller holds conns.mu.
 func (r *refresher) reader() rueidis.Client {
 	if r.client != nil {
 		return r.client
@@ -91,14 +92,14 @@ func (r *refresher) reader() rueidis.Client {
 	return r.shared
 }
 
-// forget removes members that have been without connections for a while, and marks those of which a
-// mute or a block has expired as changed.
+// forget removes members that have had no connections for memberTTL, and marks members with an
+// expired mute or block as changed.
 func (r *refresher) forget(now time.Time) {
 	r.conns.mu.Lock()
 	defer r.conns.mu.Unlock()
-	today := r.now().Unix()
+	seconds := r.now().Unix()
 	for id, m := range r.conns.audience.people {
-		if m.seen != 0 && today >= m.until {
+		if m.seen != 0 && seconds >= m.until {
 			m.until = math.MaxInt64
 			m.changed++
 			r.changed.members[m], r.changed.unread[m] = struct{}{}, struct{}{}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Queue is a connection that is written to by its own goroutine, for a connection that cannot be
-// taken over from its server, as with HTTP/2. The zero value is not usable; see NewQueue.
+// Queue is a Conn with a goroutine of its own. It is meant for a connection that cannot be taken
+// over from its server, such as an HTTP/2 connection. The zero value is not usable; see NewQueue.
 type Queue struct {
 	mu      sync.Mutex
 	pending []byte

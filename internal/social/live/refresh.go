@@ -14,11 +14,11 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// reports are the keys that have changed since they were last taken. The database connections write
-// them, and must not wait for a connection to a browser.
+// reports are the changes that take has not yet processed. The database connections write reports,
+// and must not wait for a connection to a browser.
 type reports struct {
 	mu     sync.Mutex
-	all    bool // everybody may have changed
+	all    bool // all people may have changed
 	posts  map[int64]struct{}
 	people map[int64]struct{} // people whose follows, mutes, blocks, lists or role may have changed
 	inbox  map[int64]struct{} // people whose notifications have changed
@@ -29,20 +29,20 @@ func newReports() reports {
 	return reports{posts: map[int64]struct{}{}, people: map[int64]struct{}{}, inbox: map[int64]struct{}{}, users: map[int64]struct{}{}}
 }
 
-// changes are what has to be reread, and when it changed.
+// changes are the data to reread.
 type changes struct {
 	members  map[*member]struct{}
 	unread   map[*member]struct{}
 	sessions map[*member]struct{}
-	posts    map[int64]time.Time
-	postsAt  time.Time // when posts were last read
+	posts    map[int64]time.Time // the posts, and when they changed
+	postsAt  time.Time           // when posts were last read
 }
 
 func newChanges() changes {
 	return changes{members: map[*member]struct{}{}, unread: map[*member]struct{}{}, sessions: map[*member]struct{}{}, posts: map[int64]time.Time{}}
 }
 
-// refresher rereads what has changed, and sends the news to the connections.
+// refresher rereads changed data, and sends the updates to the connections.
 type refresher struct {
 	app    *app.App
 	shared rueidis.Client // the client of the application
@@ -54,7 +54,7 @@ type refresher struct {
 
 	// Guarded by conns.mu.
 	changed changes
-	client  rueidis.Client // see use
+	client  rueidis.Client // set by use
 }
 
 func newRefresher(service *app.App, conns *connections) *refresher {
@@ -65,16 +65,16 @@ func newRefresher(service *app.App, conns *connections) *refresher {
 	}
 }
 
-// use sets the client to read with, to which the server reports changes of people, or nil if there
-// is none.
+// use sets the client to which the server reports changes of people, or nil if there is none.
 func (r *refresher) use(client rueidis.Client) {
 	r.conns.mu.Lock()
 	defer r.conns.mu.Unlock()
 	r.client = client
 }
 
-// added registers a new connection and the posts that only it shows: changes since these were read
-// went unnoticed, and its session may have ended. The caller holds conns.mu.
+// added schedules a reread of a new connection's session and of the posts that only this connection
+// shows, because changes between the first read and the registration went unnoticed. The caller
+// holds conns.mu.
 func (r *refresher) added(c *client, posts []int64) {
 	if c.member != nil && c.session != "" {
 		r.changed.sessions[c.member] = struct{}{}
@@ -88,30 +88,31 @@ func (r *refresher) added(c *client, posts []int64) {
 }
 
 const (
-	// refreshPause is the minimum interval between two reads of what has changed.
+	// refreshPause is the minimum interval between two reads of changed data.
 	refreshPause = 100 * time.Millisecond
-	// countsEvery is the minimum interval at which the counts of a post, and a number of
-	// notifications, are read and sent.
+	// countsEvery is the minimum interval between two reads of the counts of posts, and between two
+	// reads of a member's number of notifications.
 	countsEvery = time.Second
-	// recheckFor is how long after its last change a post is reread: a View can be up to a second
-	// old.
+	// recheckFor is the time after its last change during which a post is reread, because a View
+	// can be up to a second old.
 	recheckFor = 2500 * time.Millisecond
 )
 
-// postChanged records that a key that this process has read has changed.
+// postChanged records that the key of a post has changed, or that any key may have changed if key
+// is empty. It ignores other keys.
 func (r *refresher) postChanged(key string) {
 	prefix, id, ok := storage.ParseKey(key)
 	if key != "" && (!ok || prefix != storage.PostPrefix) {
 		return
 	}
 	r.reports.mu.Lock()
-	r.reports.posts[id] = struct{}{} // 0: any may have changed
+	r.reports.posts[id] = struct{}{} // 0 means that any post may have changed
 	r.reports.mu.Unlock()
 	r.signal()
 }
 
-// personChanged records that a key of a person has changed, or that any key may have if key is
-// empty.
+// personChanged records that a key of a person has changed, or that any key may have changed if key
+// is empty.
 func (r *refresher) personChanged(key string) {
 	prefix, id, ok := storage.ParseKey(key)
 	r.reports.mu.Lock()
@@ -139,52 +140,52 @@ func (r *refresher) signal() {
 	}
 }
 
-// take moves the reports to the changes. The caller holds conns.mu.
+// take moves the reports to changed. The caller holds conns.mu.
 func (r *refresher) take() {
 	r.reports.mu.Lock()
 	defer r.reports.mu.Unlock()
-	news, c, now := &r.reports, &r.changed, time.Now()
-	if news.all {
+	reported, c, now := &r.reports, &r.changed, time.Now()
+	if reported.all {
 		for _, m := range r.conns.audience.people {
 			m.changed++
 			c.members[m], c.unread[m], c.sessions[m] = struct{}{}, struct{}{}, struct{}{}
 		}
 	}
-	for id := range news.users {
+	for id := range reported.users {
 		if m := r.conns.audience.people[id]; m != nil {
 			c.sessions[m] = struct{}{}
 		}
 	}
-	for id := range news.people {
+	for id := range reported.people {
 		if m := r.conns.audience.people[id]; m != nil {
 			m.changed++
-			// Which people are hidden decides which notifications count.
+			// Notifications from hidden people do not count.
 			c.members[m], c.unread[m] = struct{}{}, struct{}{}
 		}
 	}
-	for id := range news.inbox {
+	for id := range reported.inbox {
 		if m := r.conns.audience.people[id]; m != nil {
 			c.unread[m] = struct{}{}
 		}
 	}
-	if _, ok := news.posts[0]; ok {
+	if _, ok := reported.posts[0]; ok {
 		for id := range r.conns.audience.watched {
 			c.posts[id] = now
 		}
 	}
-	for id := range news.posts {
+	for id := range reported.posts {
 		if r.conns.audience.watched[id] != nil {
 			c.posts[id] = now
 		}
 	}
-	news.all = false
-	clear(news.people)
-	clear(news.inbox)
-	clear(news.users)
-	clear(news.posts)
+	reported.all = false
+	clear(reported.people)
+	clear(reported.inbox)
+	clear(reported.users)
+	clear(reported.posts)
 }
 
-// run rereads what has changed, until ctx ends.
+// run rereads changed data and sends the updates, until ctx ends.
 func (r *refresher) run(ctx context.Context) {
 	for {
 		select {
@@ -207,8 +208,7 @@ func (r *refresher) run(ctx context.Context) {
 	}
 }
 
-// catchUp reads the members who have changed. Those that cannot be read stay unchanged until the
-// next time.
+// catchUp reads the changed members. It leaves members that cannot be read for the next call.
 func (r *refresher) catchUp(ctx context.Context) {
 	r.conns.mu.Lock()
 	r.take()
@@ -221,7 +221,7 @@ func (r *refresher) catchUp(ctx context.Context) {
 	r.forEach(members, func(m *member) error { return r.load(ctx, m) }, func(m *member) { r.changed.members[m] = struct{}{} })
 }
 
-// forEach calls do for each member, several at a time. Where do returns an error, it calls failed
+// forEach calls do for the members, several at a time. If do returns an error, forEach calls failed
 // with conns.mu held.
 func (r *refresher) forEach(members []*member, do func(*member) error, failed func(*member)) {
 	if len(members) == 0 {
@@ -249,7 +249,8 @@ func (r *refresher) forEach(members []*member, do func(*member) error, failed fu
 	wg.Wait()
 }
 
-// sendUnread reads and sends the numbers of notifications that may have changed.
+// sendUnread rereads the numbers of unread notifications that may have changed, and sends those
+// that have.
 func (r *refresher) sendUnread(ctx context.Context) {
 	now := time.Now()
 	var members []*member
@@ -284,7 +285,7 @@ func (r *refresher) sendUnread(ctx context.Context) {
 	}, func(m *member) { r.changed.unread[m] = struct{}{} })
 }
 
-// sendCounts reads and sends the counts that may have changed.
+// sendCounts rereads the counts of posts that may have changed, and sends those that have.
 func (r *refresher) sendCounts(ctx context.Context) {
 	now := time.Now()
 	r.conns.mu.Lock()
@@ -321,11 +322,11 @@ func (r *refresher) sendCounts(ctx context.Context) {
 	r.push(views)
 }
 
-// push sends the counts that differ from those sent before.
+// push sends the counts that differ from the counts sent before.
 func (r *refresher) push(views []*timeline.View) {
 	r.conns.mu.Lock()
 	defer r.conns.mu.Unlock()
-	news := map[*watched]bool{}
+	changed := map[*watched]bool{}
 	clients := map[*client]struct{}{}
 	for _, view := range views {
 		if view == nil {
@@ -336,11 +337,11 @@ func (r *refresher) push(views []*timeline.View) {
 			continue
 		}
 		w.counts, w.deleted, w.hidden = view.Counts, view.Deleted, !view.Hidden.IsZero()
-		news[w] = true
+		changed[w] = true
 		for _, c := range w.clients {
 			clients[c] = struct{}{}
 			if (w.deleted || w.hidden) && c.member != nil {
-				r.changed.unread[c.member] = struct{}{} // there may have been a notification about it
+				r.changed.unread[c.member] = struct{}{} // a notification may be about the post
 			}
 		}
 	}
@@ -351,7 +352,7 @@ func (r *refresher) push(views []*timeline.View) {
 			time.Sleep(sendPause)
 			r.conns.mu.Lock()
 		}
-		if message := c.counts(news); message != nil {
+		if message := c.counts(changed); message != nil {
 			r.conns.send(c, message)
 		}
 	}

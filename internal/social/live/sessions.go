@@ -2,8 +2,8 @@ package live
 
 import "context"
 
-// endSessions closes the connections of sessions that have ended. Their browsers reconnect without
-// them.
+// endSessions closes the connections whose sessions have ended. The browsers reconnect without a
+// session.
 func (r *refresher) endSessions(ctx context.Context) {
 	r.conns.mu.Lock()
 	members := make([]*member, 0, len(r.changed.sessions))
@@ -16,6 +16,7 @@ func (r *refresher) endSessions(ctx context.Context) {
 		func(m *member) { r.changed.sessions[m] = struct{}{} })
 }
 
+// endSessionsOf closes the connections of a member whose sessions have ended.
 func (r *refresher) endSessionsOf(ctx context.Context, m *member) error {
 	r.conns.mu.Lock()
 	var open []*client

@@ -15,7 +15,7 @@ import (
 //go:embed count.lua
 var countSource string
 
-// countScript can be repeated, as every command of a load must be.
+// countScript can be repeated, like every command of a load.
 var countScript = script.New(countSource).Retryable()
 
 // count writes the size of a set of a post to a field of the post; size is zcard or scard.
@@ -30,7 +30,7 @@ type NewLike struct {
 }
 
 // AddLikes loads likes of existing posts, without notifications. Likes of one post should be
-// consecutive, so that the post counts them once.
+// consecutive, so that the likes of the post are counted once.
 func (l Loader) AddLikes(ctx context.Context, likes []NewLike) error {
 	b := l.client.B()
 	now, first := time.Now(), 0

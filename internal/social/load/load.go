@@ -50,14 +50,15 @@ func New(s *app.App) Loader {
 	}
 }
 
-// pipeline is how many commands are sent together: enough to make the cost of starting and ending a
-// load small. Through a client they are sent in parts, so that other requests are served in
-// between.
 const (
-	pipeline     = 5000
+	// pipeline is how many commands are sent together: enough to make the cost of starting and
+	// ending a load small.
+	pipeline = 5000
+	// pipelinePart is how many commands a client sends together, so that other requests are served
+	// in between.
 	pipelinePart = 1000
-	// postsAtOnce is how many posts are put on timelines together.
-	postsAtOnce = 5000
+	// postBatch is how many posts are put on timelines together.
+	postBatch = 5000
 )
 
 // NewUser is a user to load. PasswordHash is a PHC string, as returned by HashPassword, or a
@@ -88,7 +89,8 @@ func (l Loader) AddUsers(ctx context.Context, users []NewUser) ([]social.User, e
 	if err := l.checkNames(ctx, users); err != nil {
 		return nil, err
 	}
-	// Both before and after, because a concurrent build of the completions does not see everything.
+	// Outdate the completions before and after, because a concurrent build may miss some of the
+	// users.
 	if err := search.Outdate(ctx, l.client); err != nil {
 		return nil, err
 	}
@@ -113,10 +115,10 @@ func (l Loader) AddUsers(ctx context.Context, users []NewUser) ([]social.User, e
 	return added, l.listUsers(ctx, users)
 }
 
-// KeepUsers loads users of an older program under their IDs, with any names. Each name leads to its
-// user as spelled, and in lower case to the first user with that name. A user whose name, as
-// spelled, leads to somebody else is not loaded: KeepUsers returns the others. It can be repeated.
-// No counter is raised.
+// KeepUsers loads users of an older program under their IDs, with any names. Each name as spelled
+// leads to its user, and its lower-case form to the first user with that name. A user whose name as
+// spelled already leads to another user is not loaded. KeepUsers returns the loaded users. It can
+// be repeated. No counter is raised.
 func (l Loader) KeepUsers(ctx context.Context, users []NewUser) (kept []NewUser, err error) {
 	if err := search.Outdate(ctx, l.client); err != nil {
 		return nil, err
@@ -203,7 +205,7 @@ func (l Loader) checkNames(ctx context.Context, users []NewUser) error {
 	return nil
 }
 
-// Taken reports which of these names are in use.
+// Taken reports for each name whether it is in use.
 func (l Loader) Taken(ctx context.Context, names []string) ([]bool, error) {
 	folded := make([]string, len(names))
 	for i, name := range names {
@@ -251,7 +253,8 @@ type NewPost struct {
 }
 
 // AddPosts loads posts, which should be in order of time, and puts them on all timelines where they
-// belong, without notifications. It returns the ID of the first; the others follow consecutively.
+// belong, without notifications. It returns the ID of the first post; the IDs of the others follow
+// consecutively.
 func (l Loader) AddPosts(ctx context.Context, posts []NewPost) (first int64, err error) {
 	last, err := l.reserve(ctx, storage.NextPostID, len(posts))
 	if err != nil {
@@ -271,7 +274,7 @@ func (l Loader) KeepPosts(ctx context.Context, posts []NewPost) error {
 	if err := search.Outdate(ctx, l.client); err != nil {
 		return err
 	}
-	for chunk := range slices.Chunk(posts, postsAtOnce) {
+	for chunk := range slices.Chunk(posts, postBatch) {
 		if err := l.addPosts(ctx, chunk); err != nil {
 			return fmt.Errorf("social: load posts: %w", err)
 		}
@@ -341,8 +344,8 @@ func (l Loader) index(ctx context.Context, posts []NewPost) error {
 	})
 }
 
-// push puts posts on timelines, with one command per timeline: the number of entries grows with the
-// audience of a large network, the number of timelines with its users.
+// push puts posts on timelines, with one command per timeline, because the number of timelines
+// grows only with the number of users, but the number of entries with the number of follows.
 func (l Loader) push(ctx context.Context, posts []NewPost, homes *homes) error {
 	var public []int64
 	lists := map[string][]int64{}
@@ -361,11 +364,11 @@ func (l Loader) push(ctx context.Context, posts []NewPost, homes *homes) error {
 			add(home, post.ID)
 		}
 	}
-	put := func(on *collection.Timelines, names ...string) error {
+	put := func(timelines *collection.Timelines, names ...string) error {
 		cmds := make(rueidis.Commands, len(names))
 		for i, name := range names {
 			ids, err := lists[name], error(nil)
-			if cmds[i], err = on.PutManyCommand(name, ids[max(0, len(ids)-storage.TimelineCap):]...); err != nil {
+			if cmds[i], err = timelines.PutManyCommand(name, ids[max(0, len(ids)-storage.TimelineCap):]...); err != nil {
 				return err
 			}
 		}
@@ -394,25 +397,25 @@ func (p NewPost) member() string { return posts.Member(p.ID, p.Author, storage.S
 type homes struct {
 	authors map[int64][]string
 	tags    map[string][]string
-	sets    map[int64]map[string]bool // of authors that were replied to
+	sets    map[int64]map[string]bool // the home timelines of followers, by author that was replied to
 }
 
 // forPost returns the home timelines on which a post belongs, except its author's.
 func (h *homes) forPost(post NewPost) []string {
 	lists := h.authors[post.Author]
 	if post.Parent != 0 && post.ParentAuthor != post.Author {
-		both := h.sets[post.ParentAuthor]
-		if both == nil {
-			both = map[string]bool{storage.HomeKey(post.ParentAuthor): true}
+		heard := h.sets[post.ParentAuthor]
+		if heard == nil {
+			heard = map[string]bool{storage.HomeKey(post.ParentAuthor): true}
 			for _, home := range h.authors[post.ParentAuthor] {
-				both[home] = true
+				heard[home] = true
 			}
-			h.sets[post.ParentAuthor] = both
+			h.sets[post.ParentAuthor] = heard
 		}
 		all := lists
 		lists = nil
 		for _, home := range all {
-			if both[home] {
+			if heard[home] {
 				lists = append(lists, home)
 			}
 		}
@@ -423,7 +426,7 @@ func (h *homes) forPost(post NewPost) []string {
 	return lists
 }
 
-// followers returns the home timelines of the followers of these posts' authors and tags.
+// followers returns the home timelines of the followers of the authors and tags of posts.
 func (l Loader) followers(ctx context.Context, posts []NewPost) (*homes, error) {
 	var cmds rueidis.Commands
 	var add []func(lists []string)
@@ -461,7 +464,7 @@ func (l Loader) followers(ctx context.Context, posts []NewPost) (*homes, error) 
 	return h, nil
 }
 
-// reserve assigns n ids and returns the last.
+// reserve assigns n IDs and returns the last one.
 func (l Loader) reserve(ctx context.Context, counter string, n int) (int64, error) {
 	last, err := l.client.Do(ctx, l.client.B().Incrby().Key(counter).Increment(int64(n)).Build().ToRetryable()).AsInt64()
 	if err != nil {

@@ -19,12 +19,12 @@ import (
 	"retwis/internal/sleep"
 )
 
-// chunks sends the commands for n items, up to each commands per item, in pipelines.
-func (l Loader) chunks(ctx context.Context, n, each int, commands func(i int) rueidis.Commands) error {
+// chunks sends the commands for n items, at most perItem commands per item, in pipelines.
+func (l Loader) chunks(ctx context.Context, n, perItem int, commands func(i int) rueidis.Commands) error {
 	cmds := make(rueidis.Commands, 0, pipeline)
 	for i := range n {
 		cmds = append(cmds, commands(i)...)
-		if len(cmds)+each > pipeline || i == n-1 {
+		if len(cmds)+perItem > pipeline || i == n-1 {
 			if err := l.send(ctx, cmds); err != nil {
 				return fmt.Errorf("social: load: %w", err)
 			}
@@ -35,16 +35,16 @@ func (l Loader) chunks(ctx context.Context, n, each int, commands func(i int) ru
 }
 
 const (
-	// loadTimeout is how long a server may be unavailable during a load, as in a failover, and
-	// loadPause the pause between two attempts.
+	// loadTimeout is how long a server may be unavailable during a load, as in a failover.
 	loadTimeout = time.Minute
-	loadPause   = 500 * time.Millisecond
+	// loadPause is the pause between two attempts.
+	loadPause = 500 * time.Millisecond
 )
 
-// send sends commands and waits for their replies. Every command of a load can be repeated, so all
-// of them are, if the server becomes unavailable.
+// send sends commands and waits for their replies. If the server becomes unavailable, send repeats
+// all commands, which must be safe to repeat.
 func (l Loader) send(ctx context.Context, cmds rueidis.Commands) error {
-	// A broken connection may still read them, so they must not change any more.
+	// A broken connection may still read the commands, so the caller must not overwrite them.
 	cmds = slices.Clone(cmds)
 	for i, cmd := range cmds {
 		cmds[i] = cmd.Pin()
@@ -92,11 +92,11 @@ func (l Loader) sendOnce(ctx context.Context, cmds rueidis.Commands) error {
 		}
 		return nil
 	}
-	protocol, write := io.Pipe()
+	reader, writer := io.Pipe()
 	var encoding sync.WaitGroup
-	encoding.Go(func() { write.CloseWithError(encode(write, cmds)) })
-	report, err := bulk.Load(ctx, *l.server, bulk.Options{Format: bulk.RESP, ShowErrors: 1}, bulk.From(protocol))
-	protocol.Close()
+	encoding.Go(func() { writer.CloseWithError(encode(writer, cmds)) })
+	report, err := bulk.Load(ctx, *l.server, bulk.Options{Format: bulk.RESP, ShowErrors: 1}, bulk.From(reader))
+	reader.Close()
 	encoding.Wait()
 	if err != nil {
 		return err
@@ -123,8 +123,8 @@ func encode(w io.Writer, cmds rueidis.Commands) error {
 	return e.Flush()
 }
 
-// waitForInvalidation waits until the client has dropped what other connections have changed from
-// its cache: invalidation messages arrive before the replies to later commands.
+// waitForInvalidation waits until the client's cache has dropped the keys that other connections
+// have changed: invalidation messages arrive before the replies to later commands.
 func (l Loader) waitForInvalidation(ctx context.Context) error {
 	masters, err := nodes.Masters(ctx, l.client)
 	if err != nil {

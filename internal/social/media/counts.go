@@ -8,7 +8,7 @@ import (
 	"retwis/internal/picture"
 )
 
-// Reason is why an upload was refused.
+// Reason is the reason why an upload was refused.
 type Reason int
 
 // The reasons.
@@ -33,6 +33,7 @@ type Counts struct {
 	Refused      [Reasons]atomic.Int64
 }
 
+// uploaded counts the outcome of an upload.
 func (c *Counts) uploaded(r Record, err error) {
 	if err == nil {
 		c.Files.Add(int64(len(r.Picture.Files)))
@@ -42,6 +43,7 @@ func (c *Counts) uploaded(r Record, err error) {
 	c.Refused[reasonOf(err)].Add(1)
 }
 
+// reasonOf returns the Reason of an error of Service.Upload.
 func reasonOf(err error) Reason {
 	var quota *QuotaError
 	switch {

@@ -8,7 +8,7 @@ import (
 	"retwis/model"
 )
 
-// Kind is what a picture was uploaded for.
+// Kind is the purpose for which a picture was uploaded.
 type Kind string
 
 // The kinds.
@@ -23,14 +23,14 @@ type Record struct {
 	ID      string         `redis:",id"` // 128 random bits
 	Owner   int64          `redis:"owner"`
 	Kind    Kind           `redis:"kind"`
-	Use     string         `redis:"use"` // see the functions below; empty if unused
+	Use     string         `redis:"use"` // see usedByPost; empty if unused
 	Picture social.Picture `redis:"picture"`
 	Bytes   int64          `redis:"bytes"`   // of all files
-	Created int64          `redis:"created"` // when it was uploaded or replaced, in Unix seconds
+	Created int64          `redis:"created"` // when the picture was uploaded or replaced, in Unix seconds
 	Version int64          `redis:",version"`
 }
 
-// The index of pictures that are unused, by the time since when.
+// unused is the index of unused pictures by Record.Created.
 const unused = "unused_since"
 
 // Indexes returns the indexes by owner and time, and of unused pictures.
@@ -46,22 +46,25 @@ func (Record) Indexes() []model.Index[Record] {
 	}
 }
 
-// What uses a picture.
+// The prefixes of Record.Use. The use of a current avatar or header is its kind.
 const (
 	usedByPost   = "post:"     // followed by the ID of the post that has the picture
 	claimedBy    = "posting:"  // followed by the ID of a post about to be written
 	replacedKind = "replaced:" // followed by the kind of an avatar or a header that its owner has replaced
 )
 
+// useOfPost returns the use of a picture in a post.
 func useOfPost(post int64) string { return storage.Key(usedByPost, post) }
 
+// useOfClaim returns the use of a picture that a post has claimed.
 func useOfClaim(post int64) string { return storage.Key(claimedBy, post) }
 
-// isUsed reports whether the picture is certainly in use.
+// isUsed reports whether the picture is in use. Claimed and replaced pictures do not count.
 func (r *Record) isUsed() bool {
 	return r.Use != "" && !strings.HasPrefix(r.Use, claimedBy) && !r.isReplaced()
 }
 
+// isReplaced reports whether the picture is an avatar or a header that its owner has replaced.
 func (r *Record) isReplaced() bool { return strings.HasPrefix(r.Use, replacedKind) }
 
 // Post returns the post that has or has claimed the picture, or 0.

@@ -18,7 +18,7 @@ import (
 	"retwis/internal/social/work"
 )
 
-// DefaultQuota is how many bytes the pictures of a user may take.
+// DefaultQuota is the default limit for the total size of a user's pictures, in bytes.
 const DefaultQuota = 1 << 30
 
 // QuotaError reports that a user's quota has no room for another picture.
@@ -26,12 +26,13 @@ type QuotaError struct {
 	Left int64 // in bytes
 }
 
-// Error includes how much is left.
+// Error returns a text with the number of bytes left.
 func (e *QuotaError) Error() string {
 	return fmt.Sprintf("social: pictures: only %d bytes are left", e.Left)
 }
 
-// Maker creates the sizes of a picture. place is where the request comes from.
+// Maker creates the sizes of a picture. place is the origin of the request, such as a client
+// address.
 type Maker interface {
 	Make(ctx context.Context, place string, file []byte, kind picture.Kind) (picture.Picture, error)
 }
@@ -76,11 +77,11 @@ func (s *Service) Sweep(ctx context.Context) error {
 // IsOn reports whether pictures can be uploaded.
 func (s *Service) IsOn() bool { return s.Store.Files != nil }
 
-// renditions maps each kind to the renditions that are created.
+// renditions maps each kind to the kind of package picture that determines its sizes.
 var renditions = map[Kind]picture.Kind{Post: picture.Post, Avatar: picture.Avatar, Header: picture.Header}
 
-// Upload stores a picture, which is unused at first; place is where the request comes from. It
-// returns *QuotaError, an error of package picture or of package files, or ErrNoPlace.
+// Upload stores a picture, which is unused at first. place is the origin of the request, such as a
+// client address. The error is *QuotaError, an error of package picture or files, or ErrNoPlace.
 func (s *Service) Upload(ctx context.Context, owner social.User, place string, file []byte, kind Kind) (r Record, err error) {
 	defer func() { s.Counts.uploaded(r, err) }()
 	if !s.IsOn() {
@@ -109,7 +110,7 @@ func (s *Service) Upload(ctx context.Context, owner social.User, place string, f
 	if err := s.Store.create(ctx, r, made.Renditions); err != nil {
 		return Record{}, err
 	}
-	// Other pictures of the user may have arrived concurrently.
+	// The user may have uploaded other pictures concurrently.
 	if used, err = s.Store.used(ctx, owner.ID); err == nil && used > s.Quota {
 		return Record{}, errors.Join(&QuotaError{Left: max(0, s.Quota-used+r.Bytes)}, s.Store.delete(ctx, r.Picture))
 	}
@@ -124,7 +125,7 @@ func newID() string {
 }
 
 // removeTimeout limits the attempt to remove the files of a picture that was not stored. Orphans
-// finds files that remain.
+// finds the files that remain.
 const removeTimeout = 5 * time.Second
 
 // create writes the files of a picture, and then its record.
@@ -146,17 +147,17 @@ func (s *Store) write(ctx context.Context, r Record, made []picture.Rendition) e
 			return err
 		}
 	}
-	all, err := s.all.Open(ctx)
+	store, err := s.records.Open(ctx)
 	if err == nil {
-		_, err = all.Create(ctx, r)
+		_, err = store.Create(ctx, r)
 	}
 	return failed(err)
 }
 
-// SetPortrait makes an uploaded picture the avatar or the header of its owner; with an empty id it
-// removes and deletes the current one. A replaced picture remains visible for a moment, because
-// pages in the memory of other processes refer to it. It returns ErrNotFound if the picture does
-// not exist, or was not uploaded for this. A task finishes what a crash interrupts.
+// SetPortrait makes an uploaded picture the avatar or the header of its owner. An empty id removes
+// and deletes the current picture. A replaced picture remains visible for Replaced, because cached
+// pages of other processes refer to it. SetPortrait returns ErrNotFound if the picture does not
+// exist or was uploaded for another purpose. After a crash, a task finishes the change.
 func (s *Service) SetPortrait(ctx context.Context, user social.User, kind Kind, id string) error {
 	value := ""
 	if id != "" {
@@ -179,8 +180,8 @@ func (s *Service) SetPortrait(ctx context.Context, user social.User, kind Kind, 
 	return err
 }
 
-// portraitTask assigns a user the pictures that the fields of the user name, and releases those
-// that they named before.
+// portraitTask updates the records of a user's avatars and headers: those that the fields of the
+// user name are in use, and the others are replaced or deleted.
 func (s *Service) portraitTask(ctx context.Context, argument string) error {
 	uid, ok := storage.ParseID(argument)
 	if !ok {
@@ -193,7 +194,7 @@ func (s *Service) portraitTask(ctx context.Context, argument string) error {
 	named := map[Kind]string{Avatar: social.AvatarID(fields[0]), Header: social.AvatarID(fields[1])}
 	for r, err := range s.Store.Of(ctx, uid) {
 		if storage.IsDamaged(err) {
-			continue // a check reports it
+			continue // a check reports the record
 		}
 		if err != nil {
 			return err
@@ -208,36 +209,36 @@ func (s *Service) portraitTask(ctx context.Context, argument string) error {
 	return nil
 }
 
-// Found is a picture that somebody may see.
+// Found is a picture that the viewer may see.
 type Found struct {
 	Record
-	Public bool // everybody may see it
+	Public bool // a visitor without a session may see the picture, too
 }
 
-// Find returns a picture, or ErrNotFound if the viewer must not see what it belongs to. An unused
-// picture is visible only to its owner. No round trip for what is in memory.
+// Find returns a picture, or ErrNotFound if the viewer must not see the post or the user of the
+// picture. An unused picture is visible only to its owner. No round trip if all data is in memory.
 func (s *Service) Find(ctx context.Context, v *social.Viewer, id string) (Found, error) {
 	r, err := s.Store.Get(ctx, id)
 	if err != nil {
 		return Found{}, err
 	}
-	sees, err := s.audience(ctx, r)
+	isVisible, err := s.audience(ctx, r)
 	if err != nil {
 		return Found{}, err
 	}
-	stranger, err := s.Viewers.Get(ctx, social.User{})
+	visitor, err := s.Viewers.Get(ctx, social.User{})
 	switch {
 	case err != nil:
 		return Found{}, err
-	case sees(stranger):
+	case isVisible(visitor):
 		return Found{Record: r, Public: true}, nil
-	case v.User.ID != 0 && sees(v):
+	case v.User.ID != 0 && isVisible(v):
 		return Found{Record: r}, nil
 	}
 	return Found{}, social.ErrNotFound
 }
 
-// audience returns a function that reports who sees a picture.
+// audience returns a function that reports whether a viewer may see a picture.
 func (s *Service) audience(ctx context.Context, r Record) (func(v *social.Viewer) bool, error) {
 	switch post := r.Post(); {
 	case post != 0:

@@ -19,45 +19,45 @@ import (
 )
 
 const (
-	// Unused is how long an unused picture is kept.
+	// Unused is the time for which an unused picture is kept.
 	Unused = 24 * time.Hour
-	// postTime is how long before that time posts can no longer claim it: Sweep must not delete
-	// what is about to be posted.
+	// postTime is the last part of Unused, in which posts can no longer claim the picture, so that
+	// Sweep does not delete a picture that is about to be posted.
 	postTime = time.Hour
-	// Replaced is how long a replaced avatar or header remains visible: pages of other processes
-	// may refer to it while they use their memory, which is up to a minute, and then while they are
-	// being delivered.
+	// Replaced is the time for which a replaced avatar or header remains visible. Other processes
+	// may refer to it from their caches for up to a minute, and in pages that are being delivered.
 	Replaced = 5 * time.Minute
 )
 
-// ErrNoPlace: this process has no picture store.
+// ErrNoPlace means that this process has no picture store.
 var ErrNoPlace = errors.New("social: no picture store is configured")
 
 // StoreOptions configure a Store. All are required but Files.
 type StoreOptions struct {
 	storage.Parts
-	Files files.Store // nil: this process accepts, serves and deletes no pictures
+	Files files.Store // nil if this process accepts, serves and deletes no pictures
 }
 
 // Store stores the records and files of all pictures. It is safe for concurrent use.
 type Store struct {
 	StoreOptions
-	all *storage.Records[Record]
+	records *storage.Records[Record]
 }
 
-// NewStore returns the Store of a database. It sends no command before the first read.
+// NewStore returns the Store of a database. It sends no commands.
 func NewStore(opt StoreOptions) *Store {
-	return &Store{StoreOptions: opt, all: storage.NewRecords[Record](opt.DB.Client, storage.MediaMeta, model.Options{
+	return &Store{StoreOptions: opt, records: storage.NewRecords[Record](opt.DB.Client, storage.MediaMeta, model.Options{
 		Name: storage.MediaModel, IDs: model.ClientAssigned, Partitions: storage.MediaPartitions, Cache: cacheTTL,
-		// The records of a restored or damaged database can be deleted and repaired like any
-		// others.
+		// The records of a restored or damaged database can be deleted and repaired like other
+		// records.
 		Adopt: social.IsPictureID,
 	})}
 }
 
-// cacheTTL is how long a cached record may be used that the server has not reported as changed.
+// cacheTTL limits the use of a cached record that the server has not reported as changed.
 const cacheTTL = time.Minute
 
+// failed adds the context "pictures" to an error.
 func failed(err error) error {
 	if err == nil {
 		return nil
@@ -65,7 +65,7 @@ func failed(err error) error {
 	return fmt.Errorf("social: pictures: %w", err)
 }
 
-// Get returns a picture, or ErrNotFound. No round trip for one in memory, otherwise one.
+// Get returns a picture, or ErrNotFound. One round trip, or none if the picture is in memory.
 func (s *Store) Get(ctx context.Context, id string) (Record, error) {
 	r, err := s.get(ctx, id)
 	if storage.IsDamaged(err) {
@@ -79,14 +79,14 @@ func (s *Store) get(ctx context.Context, id string) (Record, error) {
 	if !social.IsPictureID(id) {
 		return Record{}, social.ErrNotFound
 	}
-	all, err := s.all.Existing(ctx)
+	store, err := s.records.Existing(ctx)
 	if err != nil {
 		return Record{}, err
 	}
-	if all == nil {
+	if store == nil {
 		return Record{}, social.ErrNotFound
 	}
-	record, err := all.Get(ctx, id)
+	record, err := store.Get(ctx, id)
 	if errors.Is(err, model.ErrNotFound) {
 		return Record{}, social.ErrNotFound
 	}
@@ -95,12 +95,12 @@ func (s *Store) get(ctx context.Context, id string) (Record, error) {
 
 // update changes a picture. If change returns an error, nothing is written.
 func (s *Store) update(ctx context.Context, id string, change func(*Record) error) error {
-	all, err := s.all.Open(ctx)
+	store, err := s.records.Open(ctx)
 	if err != nil {
 		return err
 	}
 	var changeErr error // the error of change
-	_, err = all.Update(ctx, id, func(r *Record) error {
+	_, err = store.Update(ctx, id, func(r *Record) error {
 		changeErr = change(r)
 		return changeErr
 	})
@@ -113,19 +113,19 @@ func (s *Store) update(ctx context.Context, id string, change func(*Record) erro
 	return failed(err)
 }
 
-// errSame ends an update that changes nothing.
+// errSame aborts an update that would change nothing.
 var errSame = errors.New("social: nothing to change")
 
-// Chosen is a picture that somebody adds to a post.
+// Chosen is a picture that a user adds to a post.
 type Chosen struct {
 	ID             string
 	Alt            string
 	FocusX, FocusY float64
 }
 
-// Looks returns a text that distinguishes pictures from others, but is the same for the same
-// pictures stored again under other IDs; it is empty for none. No round trip for a picture in
-// memory, otherwise one.
+// Looks returns a fingerprint of pictures that does not depend on their IDs, so that pictures that
+// are uploaded again have the same fingerprint. It is empty if there are no pictures. One round
+// trip per picture, or none if the picture is in memory.
 func (s *Store) Looks(ctx context.Context, chosen []Chosen) (string, error) {
 	if err := checkChosen(chosen); err != nil {
 		return "", err
@@ -133,7 +133,7 @@ func (s *Store) Looks(ctx context.Context, chosen []Chosen) (string, error) {
 	var looks strings.Builder
 	for _, picture := range chosen {
 		r, err := s.Get(ctx, picture.ID)
-		if err != nil && !errors.Is(err, social.ErrNotFound) { // Claim reports it
+		if err != nil && !errors.Is(err, social.ErrNotFound) { // Claim reports a missing picture
 			return "", err
 		}
 		fmt.Fprintf(&looks, "\x00%s %d", r.Picture.Blurhash, r.Bytes)
@@ -141,10 +141,10 @@ func (s *Store) Looks(ctx context.Context, chosen []Chosen) (string, error) {
 	return looks.String(), nil
 }
 
-// Claim reserves pictures for a post of their owner that is about to be written, and returns them
-// in the form of its field. It can be repeated for the same post. It returns *InvalidError if a
-// picture does not exist, belongs to another user or post, or has a description that is too long.
-// Two round trips per picture.
+// Claim reserves pictures for a post of their owner that is about to be written, and returns the
+// value of the post's field `media`. It can be repeated for the same post. It returns *InvalidError
+// if a picture does not exist, belongs to another user or post, or has a description that is too
+// long. Two round trips per picture.
 func (s *Store) Claim(ctx context.Context, owner, post int64, chosen []Chosen) (social.Media, error) {
 	if err := checkChosen(chosen); err != nil {
 		return "", err
@@ -161,8 +161,7 @@ func (s *Store) Claim(ctx context.Context, owner, post int64, chosen []Chosen) (
 	return social.FormatMedia(pictures), nil
 }
 
-// checkChosen rejects what cannot be claimed before anything is claimed, and cleans the
-// descriptions.
+// checkChosen rejects invalid choices before any picture is claimed, and cleans the descriptions.
 func checkChosen(chosen []Chosen) error {
 	if len(chosen) > social.MaxPictures {
 		return social.Invalid("media", "A post can have {n} pictures.", social.MaxPictures)
@@ -186,7 +185,7 @@ func checkChosen(chosen []Chosen) error {
 func (s *Store) claim(ctx context.Context, owner, post int64, picture Chosen) (claimed social.Picture, err error) {
 	err = s.update(ctx, picture.ID, func(r *Record) error {
 		if other := r.Post(); other != 0 && r.Use == useOfClaim(other) && other != post {
-			// The claim of a post that could not be written stays.
+			// A post that could not be written leaves its claim.
 			written, err := s.DB.Client.Do(ctx, s.DB.Client.B().Exists().Key(storage.PostKey(other)).Build()).AsInt64()
 			if err != nil {
 				return failed(err)
@@ -212,8 +211,8 @@ func (s *Store) claim(ctx context.Context, owner, post int64, picture Chosen) (c
 	return claimed, err
 }
 
-// release undoes claims of a post that was not written. If it fails, the pictures are deleted after
-// a day.
+// release undoes the claims of a post that was not written. If that fails, the pictures are deleted
+// after a day.
 func (s *Store) release(ctx context.Context, post int64, pictures []social.Picture) {
 	for _, p := range pictures {
 		err := s.update(ctx, p.ID, func(r *Record) error {
@@ -229,11 +228,12 @@ func (s *Store) release(ctx context.Context, post int64, pictures []social.Pictu
 	}
 }
 
+// errGone returns the error for a picture that a post cannot use.
 func errGone() error {
 	return social.Invalid("media", "A picture is no longer available. Please add it again.")
 }
 
-// bounded limits a coordinate of a focal point to its range, which also covers NaN.
+// bounded returns a coordinate of a focal point, or 0 if it is out of range or NaN.
 func bounded(n float64) float64 {
 	if !(n >= -1 && n <= 1) {
 		return 0
@@ -250,10 +250,10 @@ func CleanAlt(typed string) (string, error) {
 	return social.BoundText(text, "alt", social.MaxAlt)
 }
 
-// Attach assigns its pictures to a post: claimed ones, and those of a lost post. It can be
-// repeated. It is no error if a picture is gone. It returns *InvalidError if another post has a
-// picture: two posts can claim one if the first was not written yet when the second one checked.
-// Exactly one of them gets it. One or two round trips per picture.
+// Attach assigns claimed pictures, and pictures of a lost post, to a post. It ignores missing
+// pictures. It returns *InvalidError if another post has a picture: two posts can claim the same
+// picture if the first post was not yet written when the second one claimed it, but only one of the
+// posts gets it. Attach can be repeated. One or two round trips per picture.
 func (s *Store) Attach(ctx context.Context, post, author int64, media social.Media) error {
 	for _, p := range media.Pictures() {
 		err := s.update(ctx, p.ID, func(r *Record) error {
@@ -289,12 +289,12 @@ func (s *Store) postHas(ctx context.Context, post int64, id string) (bool, error
 }
 
 // Remove deletes the pictures of a deleted post: files first, then records. It can be repeated as
-// long as the post has their field.
+// long as the post has its field `media`.
 func (s *Store) Remove(ctx context.Context, post int64, media social.Media) error {
 	for _, p := range media.Pictures() {
 		r, err := s.Get(ctx, p.ID)
 		switch {
-		case errors.Is(err, social.ErrNotFound): // an earlier attempt has deleted it
+		case errors.Is(err, social.ErrNotFound): // an earlier attempt has deleted the record
 		case err != nil:
 			return err
 		case r.Post() != post:
@@ -309,8 +309,8 @@ func (s *Store) Remove(ctx context.Context, post int64, media social.Media) erro
 	return nil
 }
 
-// delete deletes a picture: files first, because only the record leads to files that a failure
-// leaves.
+// delete deletes the files of a picture, and then its record. If it fails, the record leads to the
+// remaining files.
 func (s *Store) delete(ctx context.Context, p social.Picture) error {
 	if s.Files == nil {
 		return fmt.Errorf("%w: %w", work.ErrElsewhere, ErrNoPlace)
@@ -318,14 +318,14 @@ func (s *Store) delete(ctx context.Context, p social.Picture) error {
 	if err := s.Files.Delete(ctx, fileNames(&p)...); err != nil {
 		return err
 	}
-	return deleteRecord(ctx, s.all, p.ID)
+	return deleteRecord(ctx, s.records, p.ID)
 }
 
 // deleteRecord deletes the record of a picture, even if it is unreadable.
 func deleteRecord(ctx context.Context, records *storage.Records[Record], id string) error {
-	all, err := records.Open(ctx)
+	store, err := records.Open(ctx)
 	if err == nil {
-		err = all.Delete(ctx, id)
+		err = store.Delete(ctx, id)
 	}
 	if errors.Is(err, model.ErrNotFound) {
 		err = nil
@@ -333,14 +333,14 @@ func deleteRecord(ctx context.Context, records *storage.Records[Record], id stri
 	return failed(err)
 }
 
-// listed returns the files of a picture whose record is unreadable, by listing all files in the
-// store; without a store it returns none.
-func listed(ctx context.Context, place files.Store, id string) (social.Picture, error) {
+// findFiles returns the files of a picture whose record is unreadable, by listing all files in the
+// store. If store is nil, it returns none.
+func findFiles(ctx context.Context, store files.Store, id string) (social.Picture, error) {
 	p := social.Picture{ID: id}
-	if place == nil {
+	if store == nil {
 		return p, nil
 	}
-	for file, err := range place.List(ctx) {
+	for file, err := range store.List(ctx) {
 		if err != nil {
 			return p, err
 		}
@@ -353,8 +353,8 @@ func listed(ctx context.Context, place files.Store, id string) (social.Picture, 
 
 // Of returns the pictures of a user, latest first.
 func (s *Store) Of(ctx context.Context, owner int64) iter.Seq2[Record, error] {
-	return s.all.Each(ctx, func(all *model.Store[Record]) iter.Seq2[Record, error] {
-		return all.Find(model.Eq("owner", owner)).OrderBy("created").Reverse().All(ctx)
+	return s.records.Each(ctx, func(store *model.Store[Record]) iter.Seq2[Record, error] {
+		return store.Find(model.Eq("owner", owner)).OrderBy("created").Reverse().All(ctx)
 	})
 }
 
@@ -362,7 +362,7 @@ func (s *Store) Of(ctx context.Context, owner int64) iter.Seq2[Record, error] {
 func (s *Store) Forget(ctx context.Context, owner int64) error {
 	for record, err := range s.Of(ctx, owner) {
 		if damaged := (*model.RecordError)(nil); errors.As(err, &damaged) {
-			record.Picture, err = listed(ctx, s.Files, damaged.ID)
+			record.Picture, err = findFiles(ctx, s.Files, damaged.ID)
 		}
 		if err == nil {
 			err = s.delete(ctx, record.Picture)
@@ -374,13 +374,13 @@ func (s *Store) Forget(ctx context.Context, owner int64) error {
 	return nil
 }
 
-// used returns how many bytes the files of a user take. Unreadable records do not count.
+// used returns the total size of a user's files in bytes. Unreadable records do not count.
 func (s *Store) used(ctx context.Context, owner int64) (sum int64, err error) {
-	all, err := s.all.Existing(ctx)
-	if all == nil {
+	store, err := s.records.Existing(ctx)
+	if store == nil {
 		return 0, err
 	}
-	for n, err := range model.Pluck[int64](ctx, all.Find(model.Eq("owner", owner)).OrderBy("created"), "bytes") {
+	for n, err := range model.Pluck[int64](ctx, store.Find(model.Eq("owner", owner)).OrderBy("created"), "bytes") {
 		if err != nil && !storage.IsDamaged(err) {
 			return 0, failed(err)
 		}

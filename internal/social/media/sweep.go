@@ -15,19 +15,19 @@ import (
 	"retwis/model"
 )
 
-// Use returns what uses a picture according to the posts and users: the value that the field of its
-// record should have, which is empty if nothing does. One round trip.
+// Use returns the value that Record.Use must have according to the posts and users. It is empty if
+// the picture is unused. One round trip.
 func (s *Store) Use(ctx context.Context, r Record) (string, error) {
 	switch r.Kind {
 	case Avatar, Header:
 		field, err := reply.TextOrEmpty(s.DB.Client.Do(ctx, s.DB.Client.B().Hget().Key(storage.UserKey(r.Owner)).Field(string(r.Kind)).Build()))
-		switch was := replacedKind + string(r.Kind); {
+		switch replaced := replacedKind + string(r.Kind); {
 		case err != nil:
 			return "", failed(err)
 		case social.AvatarID(field) == r.ID:
 			return string(r.Kind), nil
-		case field != "" && (r.Use == string(r.Kind) || r.Use == was && s.isRecent(r.Created)):
-			return was, nil
+		case field != "" && (r.Use == string(r.Kind) || r.Use == replaced && s.isRecent(r.Created)):
+			return replaced, nil
 		}
 		return "", nil
 	}
@@ -42,9 +42,10 @@ func (s *Store) Use(ctx context.Context, r Record) (string, error) {
 	return useOfPost(post), nil
 }
 
-// Resolve makes the record of a picture agree with its actual use: an unused picture is deleted
-// unless it was uploaded recently; a replaced one, a day later. It reports whether there was
-// anything to do. It can be repeated.
+// Resolve makes the record of a picture agree with the actual use of the picture. It deletes an
+// unused picture, unless the picture was uploaded recently and has not been used; it deletes a
+// replaced picture a day after its replacement. It reports whether there was anything to do.
+// Resolve can be repeated.
 func (s *Store) Resolve(ctx context.Context, id string) (changed bool, err error) {
 	r, err := s.Get(ctx, id)
 	if errors.Is(err, social.ErrNotFound) {
@@ -95,34 +96,34 @@ func (s *Store) Restore(ctx context.Context, post, author int64, p social.Pictur
 		r.Bytes += file.Size
 		_ = file.Close()
 	}
-	all, err := s.all.Open(ctx)
+	store, err := s.records.Open(ctx)
 	if err != nil {
 		return false, err
 	}
 	if _, err := s.get(ctx, p.ID); storage.IsDamaged(err) {
-		if err := deleteRecord(ctx, s.all, p.ID); err != nil {
+		if err := deleteRecord(ctx, s.records, p.ID); err != nil {
 			return false, err
 		}
 	}
-	_, err = all.Create(ctx, r)
+	_, err = store.Create(ctx, r)
 	return err == nil, failed(err)
 }
 
-// isRecent reports whether something written at that time may be about to be used.
+// isRecent reports whether a picture or file written at the given time may be about to be used.
 func (s *Store) isRecent(seconds int64) bool {
 	return s.Now().Sub(time.Unix(seconds, 0)) < Unused
 }
 
 // Sweep deletes the pictures that have been unused for a day after their upload or replacement, and
-// returns how many there were. A round trip or two if there are none.
+// returns their number. One or two round trips if there are none.
 func (s *Store) Sweep(ctx context.Context) (removed int, err error) {
-	all, err := s.all.Existing(ctx)
-	if all == nil || s.Files == nil {
+	store, err := s.records.Existing(ctx)
+	if store == nil || s.Files == nil {
 		return 0, err
 	}
-	for r, err := range all.Find(model.Below(unused, s.Now().Add(-Unused).Unix())).All(ctx) {
+	for r, err := range store.Find(model.Below(unused, s.Now().Add(-Unused).Unix())).All(ctx) {
 		if storage.IsDamaged(err) {
-			continue // a check reports it
+			continue // a check reports the record
 		}
 		if err != nil {
 			return removed, failed(err)
@@ -140,7 +141,7 @@ func (s *Store) Sweep(ctx context.Context) (removed int, err error) {
 
 // All returns the records of all pictures.
 func (s *Store) All(ctx context.Context) iter.Seq2[Record, error] {
-	return s.all.Each(ctx, func(all *model.Store[Record]) iter.Seq2[Record, error] { return all.All(ctx) })
+	return s.records.Each(ctx, func(store *model.Store[Record]) iter.Seq2[Record, error] { return store.All(ctx) })
 }
 
 // Orphans returns the names of the files that belong to no picture and were written more than a day
@@ -165,6 +166,7 @@ func (s *Store) Orphans(ctx context.Context) iter.Seq2[string, error] {
 	}
 }
 
+// isOrphan reports whether a file belongs to no picture and is not recent.
 func (s *Store) isOrphan(ctx context.Context, file files.Info) (bool, error) {
 	if s.isRecent(file.Modified.Unix()) {
 		return false, nil
@@ -175,7 +177,7 @@ func (s *Store) isOrphan(ctx context.Context, file files.Info) (bool, error) {
 		return true, nil
 	}
 	if storage.IsDamaged(err) {
-		return false, nil // its record may have it
+		return false, nil // the unreadable record may have the file
 	}
 	if err != nil {
 		return false, err
@@ -188,8 +190,7 @@ func (s *Store) isOrphan(ctx context.Context, file files.Info) (bool, error) {
 	return true, nil
 }
 
-// RemoveOrphan deletes a file that belongs to no picture, and reports whether it still was an
-// orphan.
+// RemoveOrphan deletes a file that still belongs to no picture, and reports whether it did.
 func (s *Store) RemoveOrphan(ctx context.Context, name string) (bool, error) {
 	isOrphan, err := s.isOrphan(ctx, files.Info{Name: name})
 	if err != nil || !isOrphan {

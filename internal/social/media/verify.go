@@ -14,48 +14,49 @@ import (
 	"retwis/model"
 )
 
-// Findings checks all pictures: each has files, and a post or a user that uses it; and each file
-// belongs to a picture. It checks files only if this process has the store. Files that this site
-// does not use may belong to another site: a repair deletes them only if deletes is set.
-func (s *Store) Findings(ctx context.Context, deletes bool) iter.Seq2[storage.Finding, error] {
+// Findings checks that each picture has files and is used by a post or a user, and that each file
+// belongs to a picture. It checks files only if this process has the picture store. Unused files
+// may belong to another site, so a repair deletes them only if deleteFiles is set.
+func (s *Store) Findings(ctx context.Context, deleteFiles bool) iter.Seq2[storage.Finding, error] {
 	return func(yield func(storage.Finding, error) bool) {
-		v := verifier{s, deletes}
+		v := verifier{s, deleteFiles}
 		_ = v.findModel(ctx, yield) && v.findRecords(ctx, yield) && v.findOrphans(ctx, yield)
 	}
 }
 
-// restoreFiles is the advice for a picture without its files.
+// restoreFiles is the repair of a picture without its files.
 const restoreFiles = "none: restore the files"
 
 // verifier finds inconsistencies.
 type verifier struct {
-	store   *Store
-	deletes bool // whether repairs delete unused files
+	store       *Store
+	deleteFiles bool // whether repairs delete unused files
 }
 
 // deletion returns the repair for unused pictures.
 func (v verifier) deletion() string {
-	if v.deletes {
+	if v.deleteFiles {
 		return "delete it"
 	}
 	return "delete it, with --delete-files"
 }
 
-// findModel compares the records with the bookkeeping of package model. findRecords reports
-// unreadable ones.
+// findModel compares the records with the bookkeeping of package model. It skips unreadable
+// records, which findRecords reports.
 func (v verifier) findModel(ctx context.Context, yield func(storage.Finding, error) bool) bool {
-	return v.store.all.FindModel(ctx, "pictures", func(f storage.Finding, err error) bool {
+	return v.store.records.FindModel(ctx, "pictures", func(f storage.Finding, err error) bool {
 		return f.Kind == maintain.Invalid || yield(f, err)
 	})
 }
 
+// findRecords checks all records.
 func (v verifier) findRecords(ctx context.Context, yield func(storage.Finding, error) bool) bool {
 	for r, err := range v.store.All(ctx) {
 		var damaged *model.RecordError
 		if errors.As(err, &damaged) {
 			f := storage.Finding{Kind: maintain.Invalid, Key: storage.MediaKey(damaged.ID), Detail: damaged.Error(), Repair: "delete it, if no post has the picture"}
-			if v.store.Files != nil { // the pictures of posts were rewritten before
-				f.Fix = func(ctx context.Context) (bool, error) { return true, deleteRecord(ctx, v.store.all, damaged.ID) }
+			if v.store.Files != nil { // the records of pictures in posts were rewritten before
+				f.Fix = func(ctx context.Context) (bool, error) { return true, deleteRecord(ctx, v.store.records, damaged.ID) }
 			}
 			if !yield(f, nil) {
 				return false
@@ -85,11 +86,11 @@ func (v verifier) findOf(ctx context.Context, r Record) (found []storage.Finding
 		return nil, err
 	}
 	if v.store.IsOutdated(r, use) {
-		f := storage.Finding{Kind: maintain.Stale, Key: storage.MediaKey(r.ID), Leftover: true, Detail: fmt.Sprintf("is used by %q, and says %q", use, r.Use), Repair: "write it again"}
+		f := storage.Finding{Kind: maintain.Stale, Key: storage.MediaKey(r.ID), Leftover: true, Detail: fmt.Sprintf("is used by %q, but has the use %q", use, r.Use), Repair: "write it again"}
 		if use == "" {
-			f.Kind, f.Detail, f.Repair = maintain.Dangling, "is a picture that nothing uses", v.deletion()
+			f.Kind, f.Detail, f.Repair = maintain.Dangling, "is an unused picture", v.deletion()
 		}
-		if v.store.Files != nil && (use != "" || v.deletes) {
+		if v.store.Files != nil && (use != "" || v.deleteFiles) {
 			f.Fix = func(ctx context.Context) (bool, error) { return v.store.Resolve(ctx, r.ID) }
 		}
 		found = append(found, f)
@@ -104,12 +105,13 @@ func (v verifier) findOf(ctx context.Context, r Record) (found []storage.Finding
 	return found, nil
 }
 
+// findOrphans reports the files that belong to no picture.
 func (v verifier) findOrphans(ctx context.Context, yield func(storage.Finding, error) bool) bool {
 	for name, err := range v.store.Orphans(ctx) {
 		f := storage.Finding{
 			Kind: maintain.Dangling, Key: name, Leftover: true, Detail: "is a file that belongs to no picture", Repair: v.deletion(),
 		}
-		if v.deletes {
+		if v.deleteFiles {
 			f.Fix = func(ctx context.Context) (bool, error) { return v.store.RemoveOrphan(ctx, name) }
 		}
 		if !yield(f, err) || err != nil {
@@ -126,7 +128,7 @@ func (s *Store) FindingsOf(ctx context.Context, post, author int64, media social
 		var damaged *model.RecordError
 		switch _, err := s.get(ctx, p.ID); {
 		case err == nil:
-			continue // Findings reports its problem
+			continue // Findings checks the record
 		case errors.As(err, &damaged):
 			f.Kind, f.Detail = maintain.Invalid, "has picture "+p.ID+": "+damaged.Error()
 		case !errors.Is(err, social.ErrNotFound):

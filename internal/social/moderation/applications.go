@@ -13,13 +13,13 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Applications are the accounts of people who have signed up and need approval. Until then they are
-// suspended and have the field `signup`, so nobody sees them and they cannot log in. `signups`
-// lists all of them; it is a copy that FollowStanding writes.
+// Applications are the accounts of people who have signed up and need approval. Until they are
+// approved, the accounts are suspended and have the field `signup`, so nobody sees them or can log
+// in to them. FollowStanding lists the accounts in `signups`.
 //
-// An account is written before its name leads to it. If the process dies in between, the name leads
-// to nobody, or to the account of the same person who has sent the form again. Such an account is
-// not an application, and nobody decides about it.
+// An account is written before its name is claimed. If the process dies in between, the name leads
+// to no account, or to another account if the person sends the form again. An account that does not
+// own its name is not an application.
 type Applications struct {
 	moderation *Service
 	directory  *storage.Directory
@@ -54,12 +54,12 @@ func ParseApproval(text string) (Approval, bool) {
 	return a, a == Approve || a == Refuse
 }
 
-// Count returns the number of applications. No round trip while that has not changed.
+// Count returns the number of applications. No round trip while the number is unchanged.
 func (a *Applications) Count(ctx context.Context) (int64, error) {
 	c := a.moderation.DB.Client
 	n, err := c.DoCache(ctx, c.B().Zcard().Key(storage.SignUps).Cache().ToStaticTTL(), time.Minute).AsInt64()
 	if err != nil {
-		return 0, fmt.Errorf("social: count who waits for an approval: %w", err)
+		return 0, fmt.Errorf("social: count sign-ups that need approval: %w", err)
 	}
 	return n, nil
 }
@@ -70,7 +70,7 @@ func (a *Applications) Waiting(ctx context.Context, limit int) (waiting []Applic
 	c := a.moderation.DB.Client
 	ids, err := reply.OrEmpty(c.Do(ctx, c.B().Zrange().Key(storage.SignUps).Min("0").Max(storage.Itoa(int64(limit))).Build()).AsStrSlice())
 	if err != nil {
-		return nil, false, fmt.Errorf("social: read who waits for an approval: %w", err)
+		return nil, false, fmt.Errorf("social: read sign-ups that need approval: %w", err)
 	}
 	if more = len(ids) > limit; more {
 		ids = ids[:limit]
@@ -78,12 +78,12 @@ func (a *Applications) Waiting(ctx context.Context, limit int) (waiting []Applic
 	key := func(id string) string { return storage.UserPrefix + id }
 	users, err := reads.Fields(ctx, c, ids, key, "username", "standing", "standing_since", "signup")
 	if err != nil {
-		return nil, false, fmt.Errorf("social: read who waits for an approval: %w", err)
+		return nil, false, fmt.Errorf("social: read sign-ups that need approval: %w", err)
 	}
 	for i, fields := range users {
 		uid, ok := storage.ParseID(ids[i])
 		if !ok || fields[0] == "" || fields[1] != social.Suspended.String() || fields[3] == "" {
-			continue // decided meanwhile
+			continue // decided in the meantime
 		}
 		application := Application{User: social.User{ID: uid, Name: fields[0]}, Since: storage.ParseTime(fields[2])}
 		application.Place, application.Reason = social.ParseSignUp(fields[3])
@@ -93,7 +93,7 @@ func (a *Applications) Waiting(ctx context.Context, limit int) (waiting []Applic
 	return waiting, more, err
 }
 
-// named returns those applications whose names lead to them. One round trip.
+// named returns the applications whose accounts own their names. One round trip.
 func (a *Applications) named(ctx context.Context, all []Application) ([]Application, error) {
 	names := make([]string, len(all))
 	for i, application := range all {
@@ -114,7 +114,7 @@ func (a *Applications) named(ctx context.Context, all []Application) ([]Applicat
 
 // Decide approves an account, which is then in good standing, or refuses it, which deletes it. It
 // returns ErrForbidden unless the actor is a moderator, and ErrNotFound if the account is not
-// waiting. About ten round trips.
+// waiting for approval. About ten round trips.
 func (a *Applications) Decide(ctx context.Context, actor social.Actor, uid int64, decision Approval) error {
 	if err := a.moderation.authorize(ctx, actor, uid); err != nil {
 		return err
@@ -143,17 +143,17 @@ func (a *Applications) Decide(ctx context.Context, actor social.Actor, uid int64
 const (
 	// maxDecided is the maximum number of applications that DecideAll decides.
 	maxDecided = 100
-	// maxLooked is the number of applications among which it looks for those from a place.
-	maxLooked = 1000
+	// maxExamined is the maximum number of applications that DecideAll examines.
+	maxExamined = 1000
 )
 
 // DecideAll decides about the applications from a place, up to a hundred among the first thousand,
-// and returns how many there were.
+// and returns how many it decided.
 func (a *Applications) DecideAll(ctx context.Context, actor social.Actor, place string, decision Approval) (n int, err error) {
 	if err := a.moderation.authorize(ctx, actor, 0); err != nil {
 		return 0, err
 	}
-	waiting, _, err := a.Waiting(ctx, maxLooked)
+	waiting, _, err := a.Waiting(ctx, maxExamined)
 	if err != nil {
 		return 0, err
 	}
@@ -164,7 +164,7 @@ func (a *Applications) DecideAll(ctx context.Context, actor social.Actor, place 
 		switch err := a.Decide(ctx, actor, application.User.ID, decision); {
 		case err == nil:
 			n++
-		case !errors.Is(err, social.ErrNotFound): // another moderator was faster
+		case !errors.Is(err, social.ErrNotFound): // another moderator has decided in the meantime
 			return n, err
 		}
 	}

@@ -7,8 +7,8 @@ import (
 )
 
 // authorize returns ErrForbidden unless an actor may decide about a user: moderators and above may
-// decide about people with a lesser role. uid 0 means nobody in particular. One round trip; none
-// for an operator.
+// decide about people with a lesser role. uid 0 means no particular user. One round trip; none for
+// an operator.
 func (m *Service) authorize(ctx context.Context, actor social.Actor, uid int64) error {
 	if actor == social.Operator || actor == social.Automatic {
 		return nil

@@ -43,15 +43,15 @@ func New(opt Options) *Service {
 }
 
 // HidePost hides a post from everybody except its author, who is notified with the message, and
-// moderators, who read the note. If it is already hidden with that message, nothing is written. It
-// returns ErrForbidden, *InvalidError if a text is too long, or ErrNotFound. About five round
-// trips.
+// moderators, who can read the note. If the post is already hidden with that message, nothing is
+// written. It returns ErrForbidden, *InvalidError if a text is too long, or ErrNotFound. About five
+// round trips.
 func (m *Service) HidePost(ctx context.Context, actor social.Actor, post int64, message, note string) error {
 	_, err := m.hidePost(ctx, actor, post, message, note)
 	return err
 }
 
-// hidePost implements HidePost and reports whether anything changed.
+// hidePost implements HidePost; see decideOnPost for changed.
 func (m *Service) hidePost(ctx context.Context, actor social.Actor, post int64, message, note string) (changed bool, err error) {
 	message, err = social.CleanNote(message)
 	if err != nil {
@@ -108,8 +108,8 @@ type postDecision struct {
 }
 
 // decideOnPost carries out a decision about a post, and notifies its author, once even if several
-// moderators decide at the same time. It reports whether anything changed. Decisions without effect
-// are not in the audit log, which they would flood.
+// moderators decide at the same time. changed is false if the decision had no effect; such a
+// decision is not in the audit log, to keep the log short.
 func (m *Service) decideOnPost(ctx context.Context, d postDecision) (changed bool, err error) {
 	found, err := m.Views.Get(social.WithFresh(ctx, d.post), d.post)
 	if err != nil {
@@ -132,7 +132,7 @@ func (m *Service) decideOnPost(ctx context.Context, d postDecision) (changed boo
 	changed, err = d.do()
 	if err == nil && changed {
 		decision := notify.Decision{Action: d.action, Person: author, Post: d.post, Reason: d.message}
-		if d.action == "delete" { // which is possible only once
+		if d.action == "delete" { // a post can be deleted only once
 			decision.Since = found[0].Time
 		}
 		m.Notices.NotifyDecision(ctx, decision, author)

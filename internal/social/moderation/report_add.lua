@@ -1,4 +1,4 @@
--- Adds a report about a target, unless the person has an open one about it.
+-- Adds a report about a target, unless the reporter has an open one about it.
 -- KEYS[1]   hash: the case: `by:<uid>` -> the report; `staff` -> 1 for a target with a role;
 --           `about` -> the person, or the author of the post; `texts` -> the texts of the post as
 --           it was reported, a JSON array, or empty
@@ -10,10 +10,10 @@
 -- ARGV[5]   1 if the target has a role, else 0
 -- ARGV[6]   the maximum number of reports in a case
 -- ARGV[7]   the person, or the author of the post
--- ARGV[8]   since when the post has its text, a space, and the text; empty if it has none
+-- ARGV[8]   since when the post has its text, a space, and the text; empty for no text
 -- ARGV[9]   how many texts a case keeps: the first ones, and the latest
--- Reply     1 if it was added, 0 if the reporter had one, or the case is full; and `staff` of
---           the case, as set by the first report about it
+-- Reply     1 if the report was added, 0 if the reporter already had one, or the case is full;
+--           then `staff` of the case, as set by its first report
 redis.call('HSETNX', KEYS[1], 'staff', ARGV[5])
 redis.call('HSETNX', KEYS[1], 'about', ARGV[7])
 redis.call('HSETNX', KEYS[1], 'texts', '')

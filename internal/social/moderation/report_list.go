@@ -16,7 +16,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Count returns the number of open cases, from memory if nothing has changed.
+// Count returns the number of open cases, from memory while the number is unchanged.
 func (s *reportStore) Count(ctx context.Context) (int64, error) {
 	n, err := s.client.DoCache(ctx, s.client.B().Zcard().Key(storage.OpenReports).Cache().ToStaticTTL(), time.Minute).AsInt64()
 	if err != nil {
@@ -40,9 +40,9 @@ func (s *reportStore) Oldest(ctx context.Context) (time.Time, error) {
 // maxAboutScan limits how many open cases Others examines, earliest first.
 const maxAboutScan = 500
 
-// Others returns the open cases about a person or their posts, except one. If there are more than
-// maxAboutScan open cases, it misses the latest. Two round trips.
-func (s *reportStore) Others(ctx context.Context, about int64, but string) ([]openCase, error) {
+// Others returns the open cases about a person or their posts, except the one about a target. If
+// there are more than maxAboutScan open cases, Others misses the latest. Two round trips.
+func (s *reportStore) Others(ctx context.Context, about int64, except string) ([]openCase, error) {
 	b := s.client.B()
 	open, err := s.client.Do(ctx, b.Zrange().Key(storage.OpenReports).Min("0").Max(strconv.Itoa(maxAboutScan-1)).Withscores().Build()).AsZScores()
 	if err != nil {
@@ -54,24 +54,25 @@ func (s *reportStore) Others(ctx context.Context, about int64, but string) ([]op
 	}
 	var others []openCase
 	for i, res := range s.client.DoMulti(ctx, cmds...) {
-		of, err := reply.TextOrEmpty(res)
+		person, err := reply.TextOrEmpty(res)
 		if err != nil {
 			return nil, fmt.Errorf("report: %w", err)
 		}
-		if of == storage.Itoa(about) && open[i].Member != but {
+		if person == storage.Itoa(about) && open[i].Member != except {
 			others = append(others, openCase{open[i].Member, time.UnixMilli(int64(open[i].Score)).UTC()})
 		}
 	}
 	return others, nil
 }
 
-// openCase is a target with an open case, and the time since which it is open.
+// openCase is a target with an open case, and the time since which the case is open.
 type openCase struct {
 	Target string
 	Since  time.Time
 }
 
-// List returns open cases, earliest first, and whether there are more. Three round trips.
+// List returns open cases, earliest first, starting at position from, and whether there are more.
+// Three round trips.
 func (s *reportStore) List(ctx context.Context, from, limit int) (page []waitingCase, more bool, err error) {
 	b := s.client.B()
 	entries, err := s.client.Do(ctx, b.Zrange().Key(storage.OpenReports).Min(strconv.Itoa(from)).Max(strconv.Itoa(from+limit)).Withscores().Build()).AsZScores()

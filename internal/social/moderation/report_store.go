@@ -39,7 +39,7 @@ var (
 const (
 	// ReportLease is how long a moderator holds a report without any activity.
 	ReportLease = 15 * time.Minute
-	// MaxReporters limits the stored reports about a target. Further ones change nothing.
+	// MaxReporters limits the stored reports about a target. Further reports are not stored.
 	MaxReporters = 1000
 	// maxReportedTexts limits how many texts of a post a case keeps: the first ones, and the
 	// latest.
@@ -48,11 +48,12 @@ const (
 
 // Errors that a caller can act on.
 var (
-	// ErrNoReport: there is no open report about the target, or none is waiting.
+	// ErrNoReport reports that there is no open report about the target, or that no report is
+	// waiting.
 	ErrNoReport = errors.New("report: no open report")
-	// ErrReportHeld: another moderator holds the report.
-	ErrReportHeld = errors.New("report: another moderator has it")
-	// ErrReportNotHeld: the moderator does not hold the report, or not any more.
+	// ErrReportHeld reports that another moderator holds the report.
+	ErrReportHeld = errors.New("report: another moderator holds it")
+	// ErrReportNotHeld reports that the moderator does not hold the report, or no longer holds it.
 	ErrReportNotHeld = errors.New("report: not held")
 )
 
@@ -73,7 +74,7 @@ func (r storedReport) pack() string {
 	return storage.Seconds(r.Time) + " " + r.Kind + " " + text
 }
 
-// unpackReport decodes the result of pack; if it is damaged, it decodes what it can.
+// unpackReport decodes the result of pack, as far as a damaged value can be decoded.
 func unpackReport(by int64, value string) storedReport {
 	parts := append(strings.SplitN(value, " ", 3), "", "")
 	r := storedReport{By: by, Time: storage.ParseTime(parts[0]), Reason: Reason{Kind: parts[1], Text: parts[2]}}
@@ -89,7 +90,7 @@ func unpackReport(by int64, value string) storedReport {
 // storedCase is a target with its reports, earliest first.
 type storedCase struct {
 	Target  string // the key of a user or a post
-	Staff   bool   // it is about a moderator or above
+	Staff   bool   // whether the target has a role: a moderator or above
 	Texts   []ReportedText
 	Reports []storedReport
 }
@@ -98,7 +99,7 @@ type storedCase struct {
 type newReport struct {
 	target string
 	about  int64 // the person, or the author of the post
-	staff  bool  // that person has a role
+	staff  bool  // whether that person has a role
 	text   ReportedText
 	report storedReport
 }
@@ -110,7 +111,7 @@ type waitingCase struct {
 	Since     time.Time
 	Reporters int64
 	Kinds     []kindCount // the reasons, most frequent first
-	Holder    string      // who holds it; empty if nobody does
+	Holder    string      // who holds the case; empty if nobody does
 	Until     time.Time   // the end of the lease
 }
 
@@ -123,17 +124,17 @@ type kindCount struct {
 // reportStore stores the reports about each target, a post or a person, until a moderator has
 // decided.
 //
-// Targets wait in rings (collection.Ring), which lease each one to one moderator at a time. One
-// ring has the targets about people without a role, the other those about moderators and above. A
-// sorted set has all open targets and is written by the same script as the reports; if a process
-// died before it added a target to its ring, the target is added again later. All keys are in one
-// slot of a Cluster.
+// Targets wait in rings (collection.Ring), which lease each target to one moderator at a time. One
+// ring has the targets about people without a role, the other ring has the targets about moderators
+// and above. A sorted set has all open targets and is written by the same script as the reports; if
+// a process died before it added a target to its ring, the target is added again later. All keys
+// are in one slot of a Cluster.
 type reportStore struct {
 	client rueidis.Client
 	rings  [2]*collection.Ring // for people without and with a role
 }
 
-// newReportStore returns the reportStore of the database behind a client. It sends no command.
+// newReportStore returns the reportStore of the database of client. It sends no command.
 func newReportStore(client rueidis.Client) (*reportStore, error) {
 	s := &reportStore{client: client}
 	for i, key := range []string{storage.Reports, storage.StaffReports} {
@@ -153,9 +154,9 @@ func (s *reportStore) ring(staff bool) *collection.Ring {
 }
 
 // Add adds a report, unless the reporter has an open one about the target; then added is false. A
-// case stays in the ring of its first report, even if staff has changed since. The reports are
-// written before the ring: repeating Add is safe, and Take repairs what a crash leaves. Two round
-// trips.
+// case stays in the ring of its first report, even if the role of the person has changed since. The
+// reports are written before the ring: Add can be repeated, and Take adds targets that a crash left
+// out of the ring. Two round trips.
 func (s *reportStore) Add(ctx context.Context, n newReport) (added bool, err error) {
 	r, text := n.report, ""
 	if n.text.Text != "" {
@@ -221,8 +222,8 @@ func parseTexts(field string) []ReportedText {
 	return texts
 }
 
-// Held returns the case that a holder has, the last one taken, and extends its lease. It returns
-// ErrNoReport if there is none. A few round trips.
+// Held returns the last case that a holder took and still holds, and extends its lease. It returns
+// ErrNoReport if there is no such case. A few round trips.
 func (s *reportStore) Held(ctx context.Context, holder string) (storedCase, error) {
 	for _, ring := range s.rings {
 		items, err := ring.Leased(ctx, holder)
@@ -239,8 +240,9 @@ func (s *reportStore) Held(ctx context.Context, holder string) (storedCase, erro
 	return storedCase{}, ErrNoReport
 }
 
-// open extends a lease and returns its case. A case that was decided meanwhile leaves the ring, and
-// so does one that belongs in the other ring, because two moderators would get it.
+// open extends a lease and returns its case. A case that was decided in the meantime leaves the
+// ring. So does a case that belongs in the other ring, because otherwise two moderators could get
+// the same case.
 func (s *reportStore) open(ctx context.Context, ring *collection.Ring, lease *collection.Lease) (storedCase, error) {
 	switch err := lease.Extend(ctx, ReportLease); {
 	case errors.Is(err, collection.ErrLeaseOver):
@@ -255,21 +257,21 @@ func (s *reportStore) open(ctx context.Context, ring *collection.Ring, lease *co
 	if err := lease.Remove(ctx); err != nil && !errors.Is(err, collection.ErrLeaseOver) {
 		return storedCase{}, fmt.Errorf("report: %w", err)
 	}
-	// A report that arrived before the target left the ring has to come back.
+	// If a report arrived before the target left the ring, the target has to come back.
 	if c, err := s.Case(ctx, lease.Item); err == nil {
 		return storedCase{}, errors.Join(s.ring(c.Staff).Put(ctx, lease.Item), ErrNoReport)
 	}
 	return storedCase{}, ErrNoReport
 }
 
-// maxReportTakes limits how many entries without a case, or that a moderator may not decide, one
-// Take skips.
+// maxReportTakes limits how many entries one Take skips: entries without a case, and entries that
+// the moderator may not decide.
 const maxReportTakes = 50
 
-// Take leases the next case to a holder, including cases about staff if staff is set. It calls may
-// for each target; refused targets go back to the end of the ring. It returns ErrNoReport if no
-// case is waiting. A few round trips.
-func (s *reportStore) Take(ctx context.Context, holder string, staff bool, may func(target string) (bool, error)) (storedCase, error) {
+// Take leases the next case to a holder, including cases about staff if staff is set. It calls
+// mayDecide for each target; refused targets go back to the end of the ring. It returns ErrNoReport
+// if no case is waiting. A few round trips.
+func (s *reportStore) Take(ctx context.Context, holder string, staff bool, mayDecide func(target string) (bool, error)) (storedCase, error) {
 	if err := s.refill(ctx); err != nil {
 		return storedCase{}, err
 	}
@@ -277,7 +279,7 @@ func (s *reportStore) Take(ctx context.Context, holder string, staff bool, may f
 		if i == 1 && !staff {
 			break
 		}
-		c, err := s.takeFrom(ctx, ring, holder, may)
+		c, err := s.takeFrom(ctx, ring, holder, mayDecide)
 		if !errors.Is(err, ErrNoReport) {
 			return c, err
 		}
@@ -285,7 +287,7 @@ func (s *reportStore) Take(ctx context.Context, holder string, staff bool, may f
 	return storedCase{}, ErrNoReport
 }
 
-func (s *reportStore) takeFrom(ctx context.Context, ring *collection.Ring, holder string, may func(target string) (bool, error)) (storedCase, error) {
+func (s *reportStore) takeFrom(ctx context.Context, ring *collection.Ring, holder string, mayDecide func(target string) (bool, error)) (storedCase, error) {
 	refused := map[string]bool{}
 	for range maxReportTakes {
 		lease, err := ring.TakeFor(ctx, holder, ReportLease)
@@ -301,13 +303,13 @@ func (s *reportStore) takeFrom(ctx context.Context, ring *collection.Ring, holde
 		}
 		ok := false
 		if err == nil {
-			ok, err = may(lease.Item)
+			ok, err = mayDecide(lease.Item)
 		}
 		if err == nil && ok {
 			return c, nil
 		}
-		if back := lease.Return(ctx); back != nil && !errors.Is(back, collection.ErrLeaseOver) {
-			err = errors.Join(err, back)
+		if returnErr := lease.Return(ctx); returnErr != nil && !errors.Is(returnErr, collection.ErrLeaseOver) {
+			err = errors.Join(err, returnErr)
 		}
 		if err != nil {
 			return storedCase{}, err
@@ -328,7 +330,7 @@ func (s *reportStore) TakeTarget(ctx context.Context, target, holder string) (st
 		return storedCase{}, err
 	}
 	ring := s.ring(c.Staff)
-	if lease, of, err := s.lease(ctx, target, holder); err == nil && of == ring {
+	if lease, leaseRing, err := s.lease(ctx, target, holder); err == nil && leaseRing == ring {
 		return s.open(ctx, ring, lease)
 	}
 	if err := ring.Put(ctx, target); err != nil {
@@ -362,15 +364,15 @@ func (s *reportStore) lease(ctx context.Context, target, holder string) (*collec
 
 // Keep extends a holder's lease on a target, or returns ErrReportNotHeld.
 func (s *reportStore) Keep(ctx context.Context, target, holder string) error {
-	return s.with(ctx, target, holder, func(l *collection.Lease) error { return l.Extend(ctx, ReportLease) })
+	return s.withLease(ctx, target, holder, func(l *collection.Lease) error { return l.Extend(ctx, ReportLease) })
 }
 
 // Return puts a case back for others. It returns ErrReportNotHeld if the holder does not have it.
 func (s *reportStore) Return(ctx context.Context, target, holder string) error {
-	return s.with(ctx, target, holder, func(l *collection.Lease) error { return l.Return(ctx) })
+	return s.withLease(ctx, target, holder, func(l *collection.Lease) error { return l.Return(ctx) })
 }
 
-func (s *reportStore) with(ctx context.Context, target, holder string, do func(*collection.Lease) error) error {
+func (s *reportStore) withLease(ctx context.Context, target, holder string, do func(*collection.Lease) error) error {
 	lease, _, err := s.lease(ctx, target, holder)
 	if err != nil {
 		return err
@@ -386,11 +388,11 @@ func (s *reportStore) with(ctx context.Context, target, holder string, do func(*
 }
 
 // Close removes a decided case: first its reports, in one script, then its ring entry. A report
-// that arrives in between opens another case, which Take adds to the ring again. The other ring may
-// still have the target from an earlier case. Close returns the reporters to the caller that has
-// removed the case.
+// that arrives in between opens another case, which Take adds to the ring again. Close also removes
+// the target from the other ring, which may still have it from an earlier case. If several callers
+// close a case, only the one that removed the case gets the reporters.
 func (s *reportStore) Close(ctx context.Context, target, holder string) (reporters []int64, err error) {
-	lease, of, err := s.lease(ctx, target, holder)
+	lease, leaseRing, err := s.lease(ctx, target, holder)
 	if err != nil {
 		return nil, err
 	}
@@ -402,7 +404,7 @@ func (s *reportStore) Close(ctx context.Context, target, holder string) (reporte
 		return reporters, fmt.Errorf("report: %w", err)
 	}
 	for _, ring := range s.rings {
-		if ring == of {
+		if ring == leaseRing {
 			continue
 		}
 		if _, err := ring.Remove(ctx, target); err != nil {
@@ -412,7 +414,8 @@ func (s *reportStore) Close(ctx context.Context, target, holder string) (reporte
 	return reporters, nil
 }
 
-// refill adds open cases to the rings that a crash has left out. One round trip if there are none.
+// refill adds open cases that a crash has left out of the rings. Three round trips if no case is
+// missing.
 func (s *reportStore) refill(ctx context.Context) error {
 	missing, err := s.Missing(ctx)
 	if err == nil && missing > 0 {
@@ -440,8 +443,8 @@ func (s *reportStore) Missing(ctx context.Context) (int64, error) {
 // reportRefillBatch is how many cases one step of Refill examines.
 const reportRefillBatch = 500
 
-// Refill adds every open case that is missing from its ring, and returns how many there were.
-// Repeating it is safe.
+// Refill adds every open case that is missing from its ring, and returns how many it added. It can
+// be repeated.
 func (s *reportStore) Refill(ctx context.Context) (added int, err error) {
 	b := s.client.B()
 	for from := 0; ; from += reportRefillBatch {
@@ -456,19 +459,19 @@ func (s *reportStore) Refill(ctx context.Context) (added int, err error) {
 		for i, target := range targets {
 			cmds[i] = b.Hget().Key(storage.ReportKey(target)).Field("staff").Build()
 		}
-		var of [2][]string
+		var byRing [2][]string
 		for i, res := range s.client.DoMulti(ctx, cmds...) {
 			staff, err := res.ToString()
 			if err != nil && !rueidis.IsRedisNil(err) {
 				return added, fmt.Errorf("report: %w", err)
 			}
-			at := 0
+			ring := 0
 			if staff == "1" {
-				at = 1
+				ring = 1
 			}
-			of[at] = append(of[at], targets[i])
+			byRing[ring] = append(byRing[ring], targets[i])
 		}
-		for i, batch := range of {
+		for i, batch := range byRing {
 			n, err := s.rings[i].PutMany(ctx, slices.Values(batch))
 			if added += n; err != nil {
 				return added, fmt.Errorf("report: %w", err)
@@ -477,8 +480,8 @@ func (s *reportStore) Refill(ctx context.Context) (added int, err error) {
 	}
 }
 
-// Forget removes the reports by a person, and about them and their posts. It costs O(n) of the open
-// cases, and can be repeated.
+// Forget removes the reports by a person, and about them and their posts. It takes at least one
+// round trip per open case, and can be repeated.
 func (s *reportStore) Forget(ctx context.Context, uid int64) error {
 	targets, err := s.client.Do(ctx, s.client.B().Zrange().Key(storage.OpenReports).Min("0").Max("-1").Build()).AsStrSlice()
 	if err != nil {

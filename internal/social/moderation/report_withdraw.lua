@@ -1,4 +1,5 @@
--- Removes a person's report, and the case if that was the only report, or the case is about them.
+-- Removes a person's report from a case, and the case if no report is left, or if the case is
+-- about the person.
 -- KEYS[1]   hash: the case; see report_add.lua
 -- KEYS[2]   sorted set: the targets of open cases
 -- ARGV[1]   the target

@@ -102,7 +102,7 @@ type Subject struct {
 	Person social.User    // the person, or the author of the post; the zero User if both are gone
 	Post   *timeline.View // nil for a person, or if the post is gone
 
-	// When a deleted post was deleted and by whom: its author or a moderator.
+	// When a deleted post was deleted, and by whom: its author or a moderator.
 	Deleted   time.Time
 	DeletedBy social.Actor
 }
@@ -120,7 +120,7 @@ type ReportCase struct {
 // ReportedText is the text of a post at the time of a report. Even if the author edits or deletes
 // the post, moderators can read what was reported.
 type ReportedText struct {
-	Time time.Time // since when the post had it
+	Time time.Time // since when the post had this text
 	Text string
 }
 
@@ -138,12 +138,12 @@ type WaitingReport struct {
 	Since     time.Time
 	Reporters int64
 	Kinds     []kindCount  // the reasons, most frequent first; see KindLabel
-	Holder    social.Actor // who holds it; 0 if nobody does
+	Holder    social.Actor // who holds the case; 0 if nobody does
 	Until     time.Time
 }
 
 // ReportPost reports a post to the moderators. A reporter can have one open report about a target;
-// another one changes nothing. It returns *InvalidError if the kind does not exist, a rule has no
+// a second one changes nothing. It returns *InvalidError if the kind does not exist, a rule has no
 // text, the text is too long, or the post is the reporter's own. It returns ErrNotFound if the post
 // is hidden from the reporter, except by a block: authors who insult and then block can be
 // reported, and so can those who insult and then delete, for a day. The case keeps the text until
@@ -184,8 +184,8 @@ func (r *Reports) ReportPost(ctx context.Context, reporter social.User, post int
 // reportableFor is how long a deleted post can be reported: somebody may have had the form open.
 const reportableFor = 24 * time.Hour
 
-// deletedText returns the text of a recently deleted post, which remains until the search index has
-// forgotten it.
+// deletedText returns the text of a recently deleted post, which is kept until the search index has
+// dropped the post.
 func (r *Reports) deletedText(ctx context.Context, post int64) (string, error) {
 	text, err := reply.TextOrEmpty(r.m.DB.Client.Do(ctx, r.m.DB.Client.B().Hget().Key(storage.PostKey(post)).Field("deleted_body").Build()))
 	if err != nil {
@@ -194,7 +194,7 @@ func (r *Reports) deletedText(ctx context.Context, post int64) (string, error) {
 	return text, err
 }
 
-// maxReportedBytes limits how much of a text is kept.
+// maxReportedBytes is the maximum length of a text that a report keeps.
 const maxReportedBytes = 2 * social.MaxBodyBytes
 
 // TextOf returns what a report keeps of a post: its text and the descriptions of its pictures.
@@ -267,8 +267,8 @@ func (r *Reports) add(ctx context.Context, reporter social.User, n newReport, re
 	return err
 }
 
-// TargetOf returns what a moderator sees of a target, along with ErrNotFound if the person is gone;
-// or ErrForbidden.
+// TargetOf returns the subject of a target, along with ErrNotFound if the person is gone. It
+// returns ErrForbidden unless the actor is a moderator.
 func (r *Reports) TargetOf(ctx context.Context, actor social.Actor, target string) (Subject, error) {
 	if err := r.m.authorize(ctx, actor, 0); err != nil {
 		return Subject{}, err
@@ -285,9 +285,10 @@ func (r *Reports) UsersOf(ctx context.Context, ids ...int64) (map[int64]social.U
 	return r.m.Users.ByID(ctx, ids)
 }
 
-// TakeReport leases the next report to a moderator for ReportLease; nobody else gets it meanwhile.
-// If the moderator already holds one, it returns that and renews its lease. It returns ErrNoReport
-// if no waiting report may be decided by the moderator, and ErrForbidden.
+// TakeReport leases the next report to a moderator for ReportLease; nobody else gets the report
+// during the lease. If the moderator already holds a report, TakeReport returns that report and
+// renews its lease. It returns ErrNoReport if no waiting report may be decided by the moderator,
+// and ErrForbidden unless the actor is a moderator.
 func (r *Reports) TakeReport(ctx context.Context, actor social.Actor) (ReportCase, error) {
 	if err := r.m.authorize(ctx, actor, 0); err != nil {
 		return ReportCase{}, err
@@ -316,7 +317,7 @@ func (r *Reports) mayDecide(ctx context.Context, actor social.Actor, target stri
 	return err == nil, err
 }
 
-// subject returns what a target is.
+// subject returns the subject of a target. It has only the target if the person is gone.
 func (r *Reports) subject(ctx context.Context, target string) (Subject, error) {
 	s := Subject{Target: target}
 	uid, pid := audit.ParseTarget(target)
@@ -401,7 +402,7 @@ func (r *Reports) ReturnReport(ctx context.Context, actor social.Actor, target s
 	return r.store.Return(ctx, target, actor.String())
 }
 
-// complete adds the people and the post.
+// complete returns a case with its people and its post.
 func (r *Reports) complete(ctx context.Context, c storedCase) (ReportCase, error) {
 	full := ReportCase{Texts: c.Texts}
 	var err error
@@ -434,8 +435,8 @@ type ReportDecision struct {
 	Until   time.Time // when a limit or a suspension expires; zero for no end
 }
 
-// ReportActions are the actions of a ReportDecision. Actions on a post are only for a report about
-// one; the others are about its author.
+// ReportActions are the actions of a ReportDecision. "hide" and "delete" are only for a report
+// about a post; "limit" and "suspend" are about the person, or the author of the post.
 var ReportActions = []string{"dismiss", "hide", "delete", "limit", "suspend"}
 
 // Decide carries out a decision about a target without a report: an action of ReportActions except
@@ -457,9 +458,10 @@ func (r *Reports) Decide(ctx context.Context, actor social.Actor, target string,
 }
 
 // DecideReport carries out a moderator's decision about a report that they hold, and closes it; the
-// reporters are notified. It returns ErrReportNotHeld if they do not hold it, or not any more; then
-// nothing is done. An operator need not take the report first, unless a moderator holds it. Hiding
-// or deleting a post that is gone closes the report. It can be repeated.
+// reporters are notified. If the moderator does not hold the report, or no longer holds it,
+// DecideReport returns ErrReportNotHeld and does nothing. An operator need not take the report
+// first, unless a moderator holds it. Hiding or deleting a post that is gone closes the report. It
+// can be repeated.
 func (r *Reports) DecideReport(ctx context.Context, actor social.Actor, target string, d ReportDecision) error {
 	if !slices.Contains(ReportActions, d.Action) {
 		return social.Invalid("action", "Choose what to do.")
@@ -481,10 +483,10 @@ func (r *Reports) DecideReport(ctx context.Context, actor social.Actor, target s
 	changed, err := r.decide(ctx, actor, target, s.Person, d)
 	outcome := d.Action
 	if errors.Is(err, social.ErrNotFound) && (d.Action == "hide" || d.Action == "delete") {
-		// The post is gone: somebody has deleted it, or the first attempt did.
+		// The post is gone: somebody has deleted it, or an earlier attempt did.
 		changed, outcome, err = false, "delete", nil
 	}
-	if err == nil && !changed { // closing the report is a decision
+	if err == nil && !changed { // closing the report without a change is a decision too
 		err = r.m.Audit.Add(ctx, audit.Entry{Actor: actor, Action: d.Action, Target: target, Person: s.Person.ID, Note: d.Note})
 	}
 	if err != nil {
@@ -500,7 +502,7 @@ func (r *Reports) DecideReport(ctx context.Context, actor social.Actor, target s
 	return nil
 }
 
-// decide carries out a decision, and reports whether that changed anything, in which case it is in
+// decide carries out a decision. changed is false if the decision had no effect; then it is not in
 // the audit log.
 func (r *Reports) decide(ctx context.Context, actor social.Actor, target string, person social.User, d ReportDecision) (changed bool, err error) {
 	_, post := audit.ParseTarget(target)
@@ -587,16 +589,16 @@ func (r *Reports) OtherReports(ctx context.Context, s Subject) ([]OpenReport, er
 	return others, nil
 }
 
-// OpenReportCount returns how many targets have open reports. No round trip while that has not
-// changed.
+// OpenReportCount returns how many targets have open reports. No round trip while the number is
+// unchanged.
 func (r *Reports) OpenReportCount(ctx context.Context) (int64, error) { return r.store.Count(ctx) }
 
 // OldestReport returns when the oldest open case was first reported, or the zero time if there is
 // none. One round trip.
 func (r *Reports) OldestReport(ctx context.Context) (time.Time, error) { return r.store.Oldest(ctx) }
 
-// RefillReports completes the queue of reports, and returns how many were missing because a process
-// died. TakeReport does that too.
+// RefillReports adds open reports that are missing from the queue because a process died, and
+// returns how many it added. TakeReport adds them too.
 func (r *Reports) RefillReports(ctx context.Context) (int, error) { return r.store.Refill(ctx) }
 
 // MissingReports returns how many open reports are missing from the queue; see RefillReports.

@@ -24,9 +24,9 @@ var (
 // may do everything. The first user who registers gets no special role: an operator names the first
 // owner with `retwis user role`.
 //
-// It returns ErrForbidden if the actor may not do that, *InvalidError if the user is suspended, and
-// ErrNotFound. One script changes `staff`, which is authoritative; then the role is copied to the
-// user, which another process finishes if this one dies. About six round trips.
+// It returns ErrForbidden if the actor may not set the role, *InvalidError if the user is
+// suspended, and ErrNotFound. One script changes `staff`, which is authoritative; then the role is
+// copied to the user. If this process dies, another one finishes the copy. About six round trips.
 func (m *Service) SetRole(ctx context.Context, actor social.Actor, uid int64, role social.Role, note string) error {
 	if role > social.Owner {
 		return social.Invalid("role", "Use member, moderator, admin or owner.")
@@ -48,8 +48,8 @@ func (m *Service) SetRole(ctx context.Context, actor social.Actor, uid int64, ro
 		if err != nil {
 			return err
 		}
-		from, has := roles[0], roles[1]
-		if err := mayGive(actor, uid, has, from, role); err != nil {
+		from, actorRole := roles[0], roles[1]
+		if err := mayGive(actor, uid, actorRole, from, role); err != nil {
 			return err
 		}
 		if from == role && rec.Role == role {
@@ -60,7 +60,7 @@ func (m *Service) SetRole(ctx context.Context, actor social.Actor, uid int64, ro
 		}
 		changed := false
 		err = m.FanOut.Tasks().Do(ctx, member, func(ctx context.Context) (err error) {
-			changed, err = m.writeRole(ctx, actor, has, uid, from, role)
+			changed, err = m.writeRole(ctx, actor, actorRole, uid, from, role)
 			return err
 		}, nil)
 		if err != nil || changed {
@@ -72,7 +72,7 @@ func (m *Service) SetRole(ctx context.Context, actor social.Actor, uid int64, ro
 }
 
 const (
-	// maxRoleTries is how many times a role is set again after somebody else has changed it.
+	// maxRoleTries limits the attempts to set a role while others change it.
 	maxRoleTries = 10
 	// roleTask is the prefix of the task that copies a role to its user.
 	roleTask = "role:"
@@ -86,34 +86,34 @@ func roleNote(role social.Role, note string) string {
 }
 
 // mayGive implements the rules of SetRole.
-func mayGive(actor social.Actor, uid int64, has, from, to social.Role) error {
+func mayGive(actor social.Actor, uid int64, actorRole, from, to social.Role) error {
 	switch {
 	case actor == social.Operator:
 		return nil
-	case actor <= 0 || has < social.Moderator:
+	case actor <= 0 || actorRole < social.Moderator:
 		return social.Forbidden("Only owners and admins may do that.")
 	case int64(actor) == uid && to <= from:
-		return nil // giving up one's own
+		return nil // users may give up their own role
 	case int64(actor) == uid:
 		return social.Forbidden("You can't give yourself a higher role.")
-	case has < social.Admin:
+	case actorRole < social.Admin:
 		return social.Forbidden("Only owners and admins may do that.")
-	case from >= has:
+	case from >= actorRole:
 		return social.Forbidden("You can't remove the role {role} from someone else.", from.Label())
-	case has == social.Admin && to >= social.Admin:
+	case actorRole == social.Admin && to >= social.Admin:
 		return social.Forbidden("Only owners can give the role {role}.", to.Label())
 	}
 	return nil
 }
 
-// writeRole changes `staff` if it is still as it was read, and reports whether it was.
-func (m *Service) writeRole(ctx context.Context, actor social.Actor, has social.Role, uid int64, from, to social.Role) (bool, error) {
-	var who, hasName string
+// writeRole changes `staff` if the roles are still as they were read, and reports whether it did.
+func (m *Service) writeRole(ctx context.Context, actor social.Actor, actorRole social.Role, uid int64, from, to social.Role) (bool, error) {
+	var actorID, actorRoleName string
 	if actor > 0 {
-		who, hasName = actor.String(), storedRole(has)
+		actorID, actorRoleName = actor.String(), storedRole(actorRole)
 	}
 	n, err := staffSetScript.Run(ctx, m.DB.Client, []string{storage.Staff},
-		[]string{storage.Itoa(uid), storedRole(from), storedRole(to), who, hasName}).AsInt64()
+		[]string{storage.Itoa(uid), storedRole(from), storedRole(to), actorID, actorRoleName}).AsInt64()
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("social: set a role: %w", err)

@@ -32,7 +32,7 @@ var (
 // StandingChange is a decision about a user.
 type StandingChange struct {
 	Standing social.Standing
-	Until    time.Time // when it expires; zero for no end, and for Good
+	Until    time.Time // when the standing expires; zero for no end, and for Good
 	Message  string    // for the user, at most MaxNote characters
 	Note     string    // for other moderators, at most MaxNote characters
 }
@@ -46,12 +46,12 @@ var standingActions = [...]string{social.Good: "restore", social.Limited: "limit
 
 // SetStanding limits a user (absent from public lists), suspends them (their sessions end, they
 // cannot log in, and only moderators see their posts), or restores them. It returns ErrForbidden if
-// the actor may not do that, *InvalidError if a text is too long or the end has passed, and
-// ErrNotFound. If the standing is already in effect, nothing is written. The user is notified, with
-// the message.
+// the actor may not change the standing, *InvalidError if a text is too long or the end has passed,
+// and ErrNotFound. If the standing is already in effect, nothing is written. The user is notified,
+// with the message.
 //
-// `user:<uid>` is authoritative and written by one script; the consequences are a task that another
-// process finishes if this one dies. About ten round trips.
+// `user:<uid>` is authoritative and written by one script. A task carries out the consequences; if
+// this process dies, another one finishes the task. About ten round trips.
 func (m *Service) SetStanding(ctx context.Context, actor social.Actor, uid int64, change StandingChange) error {
 	_, err := m.changeStanding(ctx, actor, uid, change)
 	return err
@@ -101,8 +101,8 @@ func (m *Service) changeStanding(ctx context.Context, actor social.Actor, uid in
 	return true, nil
 }
 
-// setStanding writes a standing and its consequences. If expected is not empty, the end of the
-// former standing must still be that.
+// setStanding writes a standing and its consequences. If expected is not empty, nothing is written
+// unless it is still the end of the former standing.
 func (m *Service) setStanding(ctx context.Context, uid int64, standing social.Standing, until time.Time, message, expected string) error {
 	var name, ends string
 	if standing != social.Good {
@@ -134,7 +134,7 @@ func (m *Service) FollowStanding(ctx context.Context, argument string) error {
 	if !ok {
 		return nil
 	}
-	// Somebody else may change it between the read and the writes.
+	// Somebody else may change the standing between the read and the writes.
 	for before := (social.StandingInfo{Standing: social.Closed + 1}); ; {
 		info, err := m.Users.Standing(social.WithFresh(ctx), uid)
 		if errors.Is(err, social.ErrNotFound) { // deleted, possibly since the last read
@@ -169,8 +169,9 @@ func (m *Service) FollowStanding(ctx context.Context, argument string) error {
 	}
 }
 
-// Forget removes a user whose account is being deleted from the records of this package; see
-// package removal. Until running requests have ended, all processes hide the user.
+// Forget removes a user whose account is being deleted from the standings, the staff and the
+// decision histories; see package removal. It keeps the standing, so that all processes hide the
+// user, until running requests have ended.
 func (m *Service) Forget(ctx context.Context, uid int64) error {
 	closed, err := reply.TextOrEmpty(m.DB.Client.Do(ctx, m.DB.Client.B().Hget().Key(storage.UserKey(uid)).Field("closed").Build()))
 	if err != nil {
@@ -210,7 +211,7 @@ func (m *Service) StandingOf(ctx context.Context, uid int64) (social.StandingInf
 // StandingPeople returns a page of the users who are limited or suspended, latest decision first,
 // and the cursor of the next page. One or two round trips, or more if many were restored.
 func (m *Service) StandingPeople(ctx context.Context, cursor string, limit int) (social.People, error) {
-	all := func(page []storage.Member) ([]storage.Member, error) {
+	filter := func(page []storage.Member) ([]storage.Member, error) {
 		kept := page[:0]
 		for _, entry := range page {
 			if score, err := storage.ParseScore(entry.Score); err == nil && timeline.StandingOfScore(float64(score)) != social.Good {
@@ -219,10 +220,10 @@ func (m *Service) StandingPeople(ctx context.Context, cursor string, limit int) 
 		}
 		return kept, nil
 	}
-	return m.Users.People(ctx, storage.Standings, cursor, limit, all)
+	return m.Users.People(ctx, storage.Standings, cursor, limit, filter)
 }
 
-// maxLifts is how many expired standings one round examines.
+// maxLifts is how many expired standings one call of LiftEnded examines.
 const maxLifts = 100
 
 // LiftEnded restores the users whose limit or suspension has expired. One round trip if there are
@@ -244,13 +245,14 @@ func (m *Service) LiftEnded(ctx context.Context) error {
 	return err
 }
 
-// lift restores a user whose standing ends at a time, unless somebody has changed it since.
+// lift restores a user whose standing ends at a time, unless somebody has changed the standing
+// since.
 func (m *Service) lift(ctx context.Context, uid int64, ends string) error {
 	info, err := m.Users.Standing(social.WithFresh(ctx), uid)
 	if err != nil && !errors.Is(err, social.ErrNotFound) {
 		return err
 	}
-	if err == nil && info.Standing == social.Closed { // final
+	if err == nil && info.Standing == social.Closed { // a closed account stays closed
 		return m.FollowStanding(ctx, storage.Itoa(uid))
 	}
 	if err == nil && !info.Until.IsZero() && storage.Seconds(info.Until) == ends {

@@ -1,8 +1,8 @@
--- Sets the standing of a user. That also decides a pending sign-up.
+-- Sets the standing of a user, which also decides a pending sign-up.
 -- KEYS[1]   hash: the user
 -- ARGV[1]   the standing, empty for good
 -- ARGV[2]   the time, in Unix seconds
--- ARGV[3]   when it expires, empty for never
+-- ARGV[3]   when the standing expires, empty for never
 -- ARGV[4]   a message for the user, may be empty
 -- ARGV[5]   the expected end of the former standing, empty for any
 -- Reply     1, or 0 if there is no such user, the account is being deleted, or the former

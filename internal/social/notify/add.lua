@@ -1,8 +1,9 @@
--- Adds a notification, stamped with the server's time or, if the newest one is later, just after
--- that. It does nothing if the list has got the same notification since a time.
--- ARGV[1]   its text
--- ARGV[2]   that time in milliseconds; 0 to add it in any case
--- Reply     how many were added
+-- Adds a notification. Its id is the server's time, or the next id after the newest notification if
+-- that is later. Nothing is added if the list has got the same notification since a given time.
+-- KEYS[1]   see entries.lua
+-- ARGV[1]   the text of the notification
+-- ARGV[2]   the given time in milliseconds; 0 to add the notification in any case
+-- Reply     1 if the notification was added, else 0
 local time = redis.call('TIME')
 local ms, seq = time[1] * 1000 + math.floor(time[2] / 1000), 0
 local last, number = id_of(redis.call('LINDEX', KEYS[1], 0) or '')

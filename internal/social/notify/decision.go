@@ -13,17 +13,17 @@ import (
 // Decision is a moderator's decision about a person or a post.
 type Decision struct {
 	Action string // as in the audit log
-	Person int64  // the user that it is about; the author of the post
-	Post   int64  // 0 for a person
+	Person int64  // the user that the decision is about, or the author of the post
+	Post   int64  // 0 for a decision about a person
 	Reason string // the message to the person, at most social.MaxNote characters
-	// Since is the time since when an equal decision is considered the same one; zero: every
-	// decision is different.
+	// Since is the time since which an equal decision counts as the same decision. If it is zero,
+	// every decision is a different one.
 	Since time.Time
 }
 
-// NotifyDecision notifies people of a decision: the person, with the reason, or those who have
-// reported the subject. It reveals neither who decided nor who reported. Errors are only logged.
-// Three round trips.
+// NotifyDecision notifies users of a decision: the person, with the reason, or the users who have
+// reported the person or post. It reveals neither the moderator nor the reporters. Errors are only
+// logged. Three round trips.
 func (n *Service) NotifyDecision(ctx context.Context, d Decision, to ...int64) {
 	if d.Person == 0 || len(to) == 0 {
 		return
@@ -40,7 +40,7 @@ func (n *Service) NotifyDecision(ctx context.Context, d Decision, to ...int64) {
 	}
 }
 
-// wantDecisions returns those of the users who exist and want notifications of decisions.
+// wantDecisions returns the given users who exist and want notifications of decisions.
 func (n *Service) wantDecisions(ctx context.Context, to []int64) (wanted []int64, err error) {
 	users, err := n.Users.ByID(ctx, to)
 	if err != nil {
@@ -62,8 +62,7 @@ func (n *Service) wantDecisions(ctx context.Context, to []int64) (wanted []int64
 	return wanted, nil
 }
 
-// DecisionText describes the decision; the reason follows if there is one. It is empty for other
-// kinds of groups.
+// DecisionText describes the decision, without its reason. It is empty for other kinds of groups.
 func (g Group) DecisionText() i18n.Message {
 	switch {
 	case g.Kind != Decided:
@@ -74,21 +73,21 @@ func (g Group) DecisionText() i18n.Message {
 		}
 		return i18n.T("Thank you: we took action on what you reported.")
 	}
-	deed, ok := personTexts[g.Action]
+	text, ok := personTexts[g.Action]
 	if !ok {
-		deed = decisionText{
+		text = decisionText{
 			i18n.T("A moderator made a decision about your account."),
 			i18n.T("A moderator made a decision about your account:"),
 		}
 	}
 	if g.Reason != "" {
-		return deed.withReason
+		return text.withReason
 	}
-	return deed.alone
+	return text.withoutReason
 }
 
-// DecisionAbout describes what the viewer has reported; it is empty if the decision is about the
-// viewer.
+// DecisionAbout describes the post or user that the viewer has reported. It is empty if the
+// decision is about the viewer.
 func (g Group) DecisionAbout() i18n.Message {
 	switch {
 	case g.Kind != Decided || g.Own:
@@ -99,10 +98,10 @@ func (g Group) DecisionAbout() i18n.Message {
 	return i18n.Verbatim("@" + g.Actors[0].Name)
 }
 
-// decisionText describes a decision: on its own, and before a reason.
-type decisionText struct{ alone, withReason i18n.Message }
+// decisionText describes a decision. withReason precedes a reason.
+type decisionText struct{ withoutReason, withReason i18n.Message }
 
-// personTexts describe decisions to the person they are about.
+// personTexts are the texts for the person whom a decision is about, by action.
 var personTexts = map[string]decisionText{
 	"hide":    {i18n.T("A moderator hid your post."), i18n.T("A moderator hid your post:")},
 	"unhide":  {i18n.T("A moderator made your post visible again."), i18n.T("A moderator made your post visible again:")},
@@ -112,7 +111,8 @@ var personTexts = map[string]decisionText{
 	"restore": {i18n.T("A moderator restored your account."), i18n.T("A moderator restored your account:")},
 }
 
-// reporterTexts are what reporters are told. They are not told that somebody was limited.
+// reporterTexts are the texts for reporters, by action. Reporters do not learn that a user was
+// limited.
 var reporterTexts = map[string]i18n.Message{
 	"dismiss": i18n.T("We looked at what you reported and took no action."),
 	"hide":    i18n.T("Thank you: what you reported was hidden."),

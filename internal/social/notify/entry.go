@@ -9,7 +9,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Kind is what happened, as the letter that is stored.
+// Kind is the kind of a notification, as the letter that is stored.
 type Kind byte
 
 // The kinds of notifications.
@@ -19,8 +19,8 @@ const (
 	Like    Kind = 'l'
 	Repost  Kind = 'p'
 	Follow  Kind = 'f'
-	// Decided is a decision of moderators: for the author of a post, or for somebody who has
-	// reported something.
+	// Decided is a decision of moderators, for the user whom it is about or for a user who has
+	// reported the case.
 	Decided Kind = 'd'
 )
 
@@ -57,7 +57,7 @@ func ParseKind(name string) (Kind, bool) {
 }
 
 // ID identifies an entry: the server's time in milliseconds, and a number within the millisecond.
-// The zero value is before every entry.
+// The zero value precedes every entry.
 type ID struct{ MS, Seq int64 }
 
 // ParseID parses the result of ID.String.
@@ -70,7 +70,7 @@ func ParseID(text string) (ID, bool) {
 	var err [2]error
 	id.MS, err[0] = strconv.ParseInt(ms, 10, 64)
 	id.Seq, err[1] = strconv.ParseInt(seq, 10, 64)
-	// Scripts compare IDs as numbers, which are exact up to here.
+	// Scripts compare IDs as numbers, which are exact up to storage.MaxID.
 	ok = err[0] == nil && err[1] == nil && id.MS >= 0 && id.MS <= storage.MaxID && id.Seq >= 0 && id.Seq <= storage.MaxID
 	if !ok || id.String() != text {
 		return ID{}, false
@@ -80,19 +80,19 @@ func ParseID(text string) (ID, bool) {
 
 func (id ID) String() string { return storage.Itoa(id.MS) + "-" + storage.Itoa(id.Seq) }
 
-// Less reports whether the entry is older than another one.
+// Less reports whether the entry is older than the entry other.
 func (id ID) Less(other ID) bool {
 	return id.MS < other.MS || id.MS == other.MS && id.Seq < other.Seq
 }
 
-// Time returns when the entry was added.
+// Time returns the time at which the entry was added.
 func (id ID) Time() time.Time { return time.UnixMilli(id.MS).UTC() }
 
 // Entry is one notification.
 type Entry struct {
 	ID    ID
 	Kind  Kind
-	Actor int64 // the user who did it; for a decision, the user that it is about, because the moderator is not revealed
+	Actor int64 // the user who acted; for a decision, the user whom it is about, because the moderator is not revealed
 	Post  int64 // the recipient's post that was liked or reposted, or the reply or mention itself; 0 for a follow
 
 	Action string // only for a decision: as in the audit log

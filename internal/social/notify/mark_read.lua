@@ -1,9 +1,9 @@
--- Records up to which entry a user has seen the notifications. It never goes back, so repeating
--- it, or viewing a page that was opened long ago, changes nothing.
--- KEYS[1]   the user
--- ARGV[1]   the id of the entry: its milliseconds
--- ARGV[2]   and its number within the millisecond
--- Reply     1 if it moved forward, else 0; 0 if there is no such user
+-- Records the newest notification that a user has seen. The recorded id never decreases, so
+-- repeating the script, or viewing an old page, changes nothing.
+-- KEYS[1]   the hash of the user
+-- ARGV[1]   the milliseconds of the notification's id
+-- ARGV[2]   the number of the notification within the millisecond
+-- Reply     1 if the recorded id increased, else 0; 0 if the user does not exist
 local seen, name = unpack(redis.call('HMGET', KEYS[1], 'notifications_seen', 'username'))
 if not name then return 0 end
 local ms, seq = string.match(seen or '', '^(%d+)%-(%d+)$')

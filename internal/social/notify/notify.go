@@ -1,9 +1,9 @@
 // Package notify stores notifications: each user has a list that is capped at about 1,000 entries,
 // newest first, of about 30 bytes each. The first entry takes 250 bytes of the server's memory; in
-// a stream, it took 4.35 KB.
+// a stream, it would take 4.35 KB.
 //
-// A write is never retried after an error. A repeated action does not add an entry that the list
-// has received since the action began, so it notifies only once.
+// Adding an entry is not retried after an error. A repeated action does not add an entry that the
+// list has received since the action began, so the action notifies only once.
 package notify
 
 import (
@@ -46,8 +46,8 @@ var (
 )
 
 const (
-	// maxKept is the maximum number of notifications of a user: 1,000, and a tenth more before the
-	// oldest are removed.
+	// maxKept is the maximum number of notifications of a user: 1,000, and up to 100 more before
+	// the oldest are removed.
 	maxKept = 1100
 	// newestScan limits the number of entries read to find the newest undamaged one.
 	newestScan = 100
@@ -66,25 +66,26 @@ func call(uid int64, args ...string) script.Call {
 	return script.Call{Keys: []string{storage.NotificationsKey(uid)}, Args: args}
 }
 
-// Add adds a notification for each of these users, except those who have received it since a given
-// time of the server. If since is zero, it is added in any case. One round trip.
+// Add adds a notification for each user in to, except users who have received the same notification
+// since a time of the server's clock. If since is zero, it adds the notification in any case. One
+// round trip.
 func (s Store) Add(ctx context.Context, e Entry, since time.Time, to ...int64) error {
 	if len(to) == 0 {
 		return nil
 	}
-	packed, from := e.pack(), "0"
+	packed, sinceMS := e.pack(), "0"
 	if !since.IsZero() {
-		from = storage.Itoa(since.UnixMilli())
+		sinceMS = storage.Itoa(since.UnixMilli())
 	}
 	calls := make([]script.Call, len(to))
 	for i, uid := range to {
-		calls[i] = call(uid, packed, from)
+		calls[i] = call(uid, packed, sinceMS)
 	}
 	return reply.FirstError(addScript.RunMany(ctx, s.client, calls))
 }
 
-// Remove removes the notification of an action at about this time. Repeating it changes nothing.
-// One round trip.
+// Remove removes the notification of an action at about the given time. Repeating the removal
+// changes nothing. One round trip.
 func (s Store) Remove(ctx context.Context, uid int64, e Entry, at time.Time) error {
 	run := call(uid, e.pack(), storage.Itoa(at.Add(-Skew).UnixMilli()))
 	if err := removeScript.Run(ctx, s.client, run.Keys, run.Args).Error(); err != nil {
@@ -93,8 +94,9 @@ func (s Store) Remove(ctx context.Context, uid int64, e Entry, at time.Time) err
 	return nil
 }
 
-// RemoveActors removes the notifications that the actors have caused for other users, which takes
-// about 0.3 ms of the server's time for each user. One round trip. It skips keys of the wrong type.
+// RemoveActors removes the notifications that the actors have caused for the users in from, which
+// takes about 0.3 ms of the server's time for each user. It skips keys of the wrong type. One round
+// trip.
 func (s Store) RemoveActors(ctx context.Context, actors []int64, from ...int64) error {
 	args := make([]string, len(actors))
 	for i, actor := range actors {
@@ -131,7 +133,8 @@ func (s Store) Page(ctx context.Context, uid int64, before ID, n int) (entries [
 	return readable(all), next, nil
 }
 
-// NewestCommand reads the newest entries of a user; ParseNewest parses its reply.
+// NewestCommand returns the command that reads the newest n entries of a user. ParseNewest parses
+// the reply.
 func (s Store) NewestCommand(uid int64, n int) rueidis.Cacheable {
 	return s.client.B().Lrange().Key(storage.NotificationsKey(uid)).Start(0).Stop(int64(n - 1)).Cache()
 }
@@ -143,8 +146,8 @@ func ParseNewest(res rueidis.RedisResult, seen ID) ([]Entry, error) {
 	return slices.DeleteFunc(readable(all), func(e Entry) bool { return !seen.Less(e.ID) }), err
 }
 
-// parse parses the entries of a list, newest first. For unreadable entries only the ID is returned,
-// or nothing.
+// parse parses the entries of a list, newest first. An unreadable entry has only its ID; it is
+// skipped if its ID is unreadable, too.
 func parse(res rueidis.RedisResult) ([]Entry, error) {
 	texts, err := reply.OrEmpty(res.AsStrSlice())
 	if err != nil {
@@ -172,7 +175,8 @@ type Settings struct {
 
 func (s Settings) isOff(k Kind) bool { return slices.Contains(s.Off, k) }
 
-// SettingsCommand reads the settings of a user; ParseSettings parses its reply.
+// SettingsCommand returns the command that reads the settings of a user. ParseSettings parses the
+// reply.
 func (s Store) SettingsCommand(uid int64) rueidis.Cacheable {
 	return s.client.B().Hmget().Key(storage.UserKey(uid)).Field("notify_off", "notifications_seen").Cache()
 }
@@ -226,8 +230,8 @@ func (s Store) SetOff(ctx context.Context, uid int64, off []Kind) error {
 	return s.changeUser(ctx, setOffScript, uid, strings.Join(names, ","))
 }
 
-// changeUser runs a script on the hash of a user. The PING after it is answered after the server's
-// invalidation messages, so that a later read sees the change.
+// changeUser runs a script on the hash of a user, followed by a PING. The reply to the PING arrives
+// after the server's invalidation messages, so that a later read sees the change.
 func (s Store) changeUser(ctx context.Context, change script.Script, uid int64, args ...string) error {
 	key := storage.UserKey(uid)
 	res := s.client.DoMulti(ctx, change.Command(s.client, []string{key}, args), s.client.B().Ping().Build().ToRetryable())

@@ -9,8 +9,8 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// Group is what a page of notifications shows as one: all likes of a post, all reposts of a post,
-// the followers of a day, one reply or one mention.
+// Group is a set of notifications that a page shows as one entry: all likes of a post, all reposts
+// of a post, the followers of a day, one reply, one mention or one decision.
 type Group struct {
 	Kind   Kind
 	Time   time.Time      // of the newest notification
@@ -19,12 +19,12 @@ type Group struct {
 	Count  int            // number of different people: "ada and 12 others" has 13
 	Post   *timeline.Item // the post that was liked or reposted, the reply or the mention; nil for followers
 
-	// Only for a decision, where Actors has the user that it is about, and Post is nil if the
-	// viewer does not see it.
+	// Only for a decision, where Actors has the user that the decision is about, and Post is nil if
+	// the viewer does not see the post.
 	Action string // as in the audit log
-	Reason string // the moderator's message to the author
-	Own    bool   // it is about the viewer
-	IsPost bool   // it is about a post
+	Reason string // the moderator's message to the person
+	Own    bool   // the decision is about the viewer
+	IsPost bool   // the decision is about a post
 
 	post   int64
 	actors []int64
@@ -37,16 +37,16 @@ type Page struct {
 	Next   string // the cursor of the next page, empty at the end
 }
 
-// maxNotificationLooks limits how many batches of entries a page reads.
-const maxNotificationLooks = 5
+// maxBatches limits the number of batches of entries that are read for a page.
+const maxBatches = 5
 
-// Page returns a page of the viewer's notifications, in groups, without those by people and of
-// posts hidden from the viewer. before is the cursor of the page, empty for the first; a malformed
-// one is *InvalidError.
+// Page returns a page of the viewer's notifications, in groups. It omits notifications by users and
+// about posts that are hidden from the viewer. before is the cursor of the page, empty for the
+// first page; a malformed cursor is *InvalidError.
 //
-// Groups do not span pages: likes of a post that go on for longer than a page form a group on each
-// page. A page can have fewer groups than requested even if another page follows. If kinds are
-// given, the page has only these. Three round trips if the posts are in memory.
+// Groups do not span pages: likes of a post on several pages form a group on each page. A page can
+// have fewer groups than requested even if another page follows. If kinds are given, the page has
+// only notifications of these kinds. Three round trips if the posts are in memory.
 func (n *Service) Page(ctx context.Context, v *social.Viewer, before string, limit int, kinds ...Kind) (Page, error) {
 	var from ID
 	if before != "" {
@@ -60,7 +60,7 @@ func (n *Service) Page(ctx context.Context, v *social.Viewer, before string, lim
 		return Page{}, err
 	}
 	g := grouping{viewer: v, kinds: kinds, limit: social.PageSize(limit), seen: set.Seen, places: map[groupKey]int{}}
-	for range maxNotificationLooks {
+	for range maxBatches {
 		entries, next, err := n.store.Page(ctx, v.User.ID, from, notificationBatch)
 		if err != nil {
 			return Page{}, err
@@ -91,15 +91,15 @@ type grouping struct {
 	limit  int
 	seen   ID
 	newest ID // the first entry
-	last   ID // the last entry that was added
+	last   ID // the last entry that was added or skipped
 	groups []Group
 	places map[groupKey]int
 }
 
 type groupKey struct {
-	kind Kind
-	of   int64 // the post, or the day of the followers
-	id   ID    // only for a decision: each one is its own group
+	kind    Kind
+	subject int64 // the post, or the day of the followers
+	id      ID    // only for a decision, which is a group of its own
 }
 
 // add adds entries, and reports whether the page is full.
@@ -108,14 +108,14 @@ func (g *grouping) add(entries []Entry) (full bool) {
 		if g.newest == (ID{}) {
 			g.newest = e.ID
 		}
-		if !isSeen(g.viewer, e) || len(g.kinds) > 0 && !slices.Contains(g.kinds, e.Kind) {
+		if !isVisible(g.viewer, e) || len(g.kinds) > 0 && !slices.Contains(g.kinds, e.Kind) {
 			g.last = e.ID
 			continue
 		}
-		key := groupKey{kind: e.Kind, of: e.Post}
+		key := groupKey{kind: e.Kind, subject: e.Post}
 		switch e.Kind {
 		case Follow:
-			key.of = e.ID.MS / (24 * time.Hour).Milliseconds()
+			key.subject = e.ID.MS / (24 * time.Hour).Milliseconds()
 		case Decided:
 			key.id = e.ID
 		}
@@ -140,13 +140,13 @@ func (g *grouping) add(entries []Entry) (full bool) {
 	return false
 }
 
-// isSeen reports whether a viewer sees the action of an actor. A decision is made by the site, and
-// may be about somebody who is suspended by now.
-func isSeen(v *social.Viewer, e Entry) bool {
+// isVisible reports whether a viewer may see a notification. A decision is always visible, because
+// the user it is about may be suspended by now.
+func isVisible(v *social.Viewer, e Entry) bool {
 	return e.Kind == Decided || v.Sees(e.Actor) >= social.Unlisted
 }
 
-// complete adds the posts and the people, and drops groups that lack them.
+// complete adds posts and users to groups, and drops the groups whose posts or users are missing.
 func (n *Service) complete(ctx context.Context, v *social.Viewer, groups []Group) ([]Group, error) {
 	var posts, people []int64
 	for _, g := range groups {
@@ -170,9 +170,9 @@ func (n *Service) complete(ctx context.Context, v *social.Viewer, groups []Group
 	shown := groups[:0]
 	for _, g := range groups {
 		if g.post != 0 {
-			at := slices.IndexFunc(items, func(i timeline.Item) bool { return i.Entry.ID == g.post })
-			if at >= 0 {
-				g.Post = &items[at]
+			index := slices.IndexFunc(items, func(i timeline.Item) bool { return i.Entry.ID == g.post })
+			if index >= 0 {
+				g.Post = &items[index]
 			} else if g.Kind != Decided {
 				continue // deleted, or hidden from the viewer
 			}

@@ -1,6 +1,7 @@
 -- Removes the notifications that some users have caused.
+-- KEYS[1]   see entries.lua
 -- ARGV      the ids of the users
--- Reply     how many were removed
+-- Reply     the number of removed entries
 local actors, left = {}, {}
 for _, id in ipairs(ARGV) do
   actors[id] = true

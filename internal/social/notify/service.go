@@ -15,33 +15,32 @@ import (
 	"retwis/internal/watched"
 )
 
-// MaxUnread is the largest number that Unread returns; it means that many or more.
+// MaxUnread is the largest number that Unread returns. It stands for any larger number.
 const MaxUnread = 100
 
 const (
-	// maxMentions limits how many mentioned people a post notifies.
+	// maxMentions limits the number of mentioned users that a post notifies.
 	maxMentions = 10
-	// unreadScan is how many of the newest entries are examined to count the unread ones: some may
-	// be by people who are hidden by now.
+	// unreadScan is the number of newest entries that are examined to count the unread ones. It
+	// exceeds MaxUnread because some entries may be by users who are hidden by now.
 	unreadScan = MaxUnread + 28
-	// notificationBatch is how many entries are read at a time for a page.
+	// notificationBatch is the number of entries in one read for a page.
 	notificationBatch = 100
-	// maxActors is how many people of a group are named.
+	// maxActors is the maximum number of named users of a group.
 	maxActors = 8
-	// notifyTimeout limits how long an action waits for its notification.
+	// notifyTimeout limits the time that an action waits for its notification.
 	notifyTimeout = 2 * time.Second
 )
 
-// Service notifies users of what others do with their posts: it writes, counts and groups
-// notifications.
+// Service writes, counts and groups notifications of actions of other users.
 //
-// A notification of a post is part of its fan-out: repeating the fan-out also notifies, and changes
-// nothing if the notification exists. A notification of a like or a follow is written after it: a
-// crash in between loses it.
+// The notifications of a post are part of its fan-out: a repeated fan-out writes missing
+// notifications. The notification of a like or a follow is written after the like or follow, and a
+// crash in between loses the notification.
 type Service struct {
 	timeline.Parts
 	store  Store
-	unread *watched.Map[[]Entry] // decoded unseen notifications by user; never changed
+	unread *watched.Map[[]Entry] // decoded unseen notifications by user; the slices are read-only
 }
 
 // NewService returns the Service of a database.
@@ -56,16 +55,16 @@ func NewService(parts timeline.Parts) (*Service, error) {
 	return n, err
 }
 
-// Notify writes a notification for a user, unless they did it themselves, do not see the actor, or
-// have turned this kind off. since is zero, or the server's time since when the action may already
-// have notified them. Errors are only logged, because the action has happened. One round trip if
-// the recipient is in memory.
+// Notify writes a notification for a user, unless the user is the actor, does not see the actor, or
+// has turned this kind off. since is zero, or the server's time since which the action may already
+// have notified the user. Errors are only logged, because the action has happened. One round trip
+// if the recipient is in memory.
 func (n *Service) Notify(ctx context.Context, to int64, kind Kind, actor, post int64, since time.Time) {
 	n.notifyMany(ctx, []int64{to}, kind, actor, post, since)
 }
 
-// NotifyMentions notifies the users with these names of a post that mentions them, except those
-// that are notified of it anyway; since is as for Notify.
+// NotifyMentions notifies the users with the given names of a post that mentions them. It skips the
+// users in except, whom the post notifies in other ways. since is as for Notify.
 func (n *Service) NotifyMentions(ctx context.Context, actor, post int64, names []string, since time.Time, except ...int64) {
 	ctx, cancel := detached(ctx)
 	defer cancel()
@@ -78,8 +77,8 @@ func (n *Service) NotifyMentions(ctx context.Context, actor, post int64, names [
 	n.notifyMany(ctx, to, Mention, actor, post, since)
 }
 
-// UnnotifyMentions removes the notifications of a post of that time from the users with these
-// names, after an edit that no longer mentions them. Errors are only logged.
+// UnnotifyMentions removes the notifications of a post for the users with the given names, after an
+// edit has removed the mentions. at is the time of the post. Errors are only logged.
 func (n *Service) UnnotifyMentions(ctx context.Context, actor, post int64, names []string, at time.Time) {
 	ctx, cancel := detached(ctx)
 	defer cancel()
@@ -93,7 +92,7 @@ func (n *Service) UnnotifyMentions(ctx context.Context, actor, post int64, names
 	}
 }
 
-// named returns the users with these names, each once.
+// named returns the IDs of the users with the given names, without duplicates.
 func (n *Service) named(ctx context.Context, names []string) (uids []int64, err error) {
 	for _, name := range names[:min(len(names), maxMentions)] {
 		user, err := n.Users.UserByName(ctx, name)
@@ -108,8 +107,8 @@ func (n *Service) named(ctx context.Context, names []string) (uids []int64, err 
 	return uids, nil
 }
 
-// detached returns the context in which a notification is written: it does not end with the
-// request, and reads may be answered from memory, which is recent enough.
+// detached returns the context for writing a notification. The context does not end with the
+// request, and allows reads from memory, which is recent enough.
 func detached(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(social.WithoutFresh(context.WithoutCancel(ctx)), notifyTimeout)
 }
@@ -131,7 +130,7 @@ func (n *Service) notifyMany(ctx context.Context, to []int64, kind Kind, actor, 
 	}
 }
 
-// wants reports whether a user gets notifications of this kind by this actor.
+// wants reports whether a user gets notifications of the given kind by an actor.
 func (n *Service) wants(ctx context.Context, uid int64, kind Kind, actor int64) (bool, error) {
 	if uid == actor || uid == 0 {
 		return false, nil
@@ -151,8 +150,8 @@ func (n *Service) wants(ctx context.Context, uid int64, kind Kind, actor int64) 
 	return !slices.Contains(off, kind), err
 }
 
-// Unnotify removes the notification of an action at this time that the actor has undone. Errors are
-// only logged. Two round trips.
+// Unnotify removes the notification of an action that the actor has undone. at is the time of the
+// action. Errors are only logged. One round trip.
 func (n *Service) Unnotify(ctx context.Context, to int64, kind Kind, actor, post int64, at time.Time) {
 	if to == actor || to == 0 {
 		return
@@ -175,9 +174,9 @@ func (n *Service) SetNotifyOff(ctx context.Context, user social.User, off []Kind
 	return n.store.SetOff(ctx, user.ID, off)
 }
 
-// MarkRead records that a user has seen all notifications up to this one (see Page.Newest), or all
-// existing ones if upTo is empty. Marking less than before changes nothing. A malformed ID is
-// *InvalidError. Two round trips.
+// MarkRead records that a user has seen all notifications up to upTo (see Page.Newest), or all
+// existing ones if upTo is empty. The recorded ID never decreases. A malformed ID is *InvalidError.
+// Two round trips.
 func (n *Service) MarkRead(ctx context.Context, user social.User, upTo string) error {
 	id := ID{MS: 1<<53 - 1}
 	if upTo != "" {
@@ -193,9 +192,9 @@ func (n *Service) MarkRead(ctx context.Context, user social.User, upTo string) e
 	return nil
 }
 
-// Unread returns how many notifications that the page shows the viewer has not seen, at most
-// MaxUnread. It is answered from memory, at most a second late, and for a viewer who was not here
-// recently in three round trips.
+// Unread returns the number of visible notifications that the viewer has not seen, at most
+// MaxUnread. The answer comes from memory and is at most a second old. It takes three round trips
+// for a viewer who is not in memory.
 func (n *Service) Unread(ctx context.Context, v *social.Viewer) (int, error) {
 	if v.User.ID == 0 {
 		return 0, nil
@@ -207,12 +206,12 @@ func (n *Service) Unread(ctx context.Context, v *social.Viewer) (int, error) {
 	return n.countUnread(ctx, v, entries)
 }
 
-// countUnread counts the entries by people and of posts that the viewer sees; equal entries count
+// countUnread counts the entries by users and about posts that the viewer sees. Equal entries count
 // once, because the page shows them once.
 func (n *Service) countUnread(ctx context.Context, v *social.Viewer, entries []Entry) (int, error) {
 	unread := 0
 	var ids []int64
-	of := map[int64]int{} // the entries of each post
+	perPost := map[int64]int{} // the number of entries about each post
 	counted := map[Entry]bool{}
 	for _, e := range entries {
 		if e.Kind != Decided {
@@ -221,14 +220,14 @@ func (n *Service) countUnread(ctx context.Context, v *social.Viewer, entries []E
 		switch {
 		case counted[e]:
 			continue
-		case !isSeen(v, e):
+		case !isVisible(v, e):
 		case e.Post == 0, e.Kind == Decided:
 			unread++
 		default:
-			if of[e.Post] == 0 {
+			if perPost[e.Post] == 0 {
 				ids = append(ids, e.Post)
 			}
-			of[e.Post]++
+			perPost[e.Post]++
 		}
 		counted[e] = true
 	}
@@ -238,14 +237,14 @@ func (n *Service) countUnread(ctx context.Context, v *social.Viewer, entries []E
 			return 0, err
 		}
 		for _, item := range items {
-			unread += of[item.Entry.ID]
+			unread += perPost[item.Entry.ID]
 		}
 	}
 	return min(unread, MaxUnread), nil
 }
 
-// UnreadNow is Unread for a client that is notified of each change: it reads through another client
-// of the database and bypasses all caches, except those of posts. Three round trips.
+// UnreadNow is like Unread, but reads through another client of the database and bypasses all
+// caches except those of posts. Three round trips.
 func (n *Service) UnreadNow(ctx context.Context, client rueidis.Client, v *social.Viewer) (int, error) {
 	set, err := ParseSettings(client.Do(ctx, rueidis.Completed(n.store.SettingsCommand(v.User.ID))))
 	if err != nil {
@@ -258,7 +257,7 @@ func (n *Service) UnreadNow(ctx context.Context, client rueidis.Client, v *socia
 	return n.countUnread(ctx, v, entries)
 }
 
-// readUnread reads the entries a user has not seen.
+// readUnread reads the entries that a user has not seen.
 func (n *Service) readUnread(ctx context.Context, r *watched.Read[[]Entry]) ([]Entry, error) {
 	set, err := ParseSettings(n.DB.Read(ctx, n.store.SettingsCommand(r.ID)))
 	if err != nil {

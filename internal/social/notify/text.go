@@ -2,8 +2,8 @@ package notify
 
 import "retwis/internal/i18n"
 
-// Text describes what the people of a group have done; latest is the first of them, as text or
-// markup. It is zero for a decision: see DecisionText.
+// Text describes what the actors of a group have done. latest is the name of the latest actor, as
+// text or markup. Text is zero for a decision; see DecisionText.
 func (g Group) Text(latest any) i18n.Message {
 	n := int64(g.Count) - 1 // the number of other people
 	switch {

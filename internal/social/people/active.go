@@ -29,15 +29,15 @@ var (
 )
 
 const (
-	// maxActive is how many active accounts are kept, and maxExamined the number of accounts with
-	// the most followers among which they are chosen.
-	maxActive   = 100
+	// maxActive is how many active accounts are kept.
+	maxActive = 100
+	// maxExamined is how many accounts, those with the most followers, are examined.
 	maxExamined = 200
 	// activeWithin is the period in which an active account has posted.
 	activeWithin = 7 * 24 * time.Hour
 	// latestPosts is how many of an account's latest posts are read.
 	latestPosts = 10
-	// step is how many commands are sent at once, so that other requests get a turn.
+	// step is how many commands are sent at once, so that other requests are served in between.
 	step = 100
 )
 
@@ -46,7 +46,7 @@ type account struct {
 	user      social.User
 	followers int64
 	posts     int    // in the last week, at most latestPosts
-	topic     string // its most used tag; may be empty
+	topic     string // the most used tag; may be empty
 	score     float64
 }
 
@@ -80,7 +80,7 @@ func (s *Suggestions) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// rank returns the best of the accounts that have posted, best first.
+// rank returns the best maxActive of the accounts that have posted, best first.
 func rank(all []*account) []*account {
 	all = slices.DeleteFunc(all, func(a *account) bool { return a.posts == 0 })
 	for _, a := range all {
@@ -177,7 +177,7 @@ func (s *Suggestions) countFollowers(ctx context.Context, all []*account) error 
 	return nil
 }
 
-// readPosts reads how much these accounts have posted recently, and about what.
+// readPosts counts the recent posts of the accounts, and determines their topics.
 func (s *Suggestions) readPosts(ctx context.Context, all []*account) error {
 	byID := make(map[int64]*account, len(all))
 	var ids []int64

@@ -1,5 +1,5 @@
 -- Replaces the active accounts.
--- KEYS[1]   active
+-- KEYS[1]   sorted set: the active accounts
 -- ARGV      score, user id, score, user id ...; empty if there are no active accounts
 -- Reply     the number of active accounts
 redis.call('DEL', KEYS[1])

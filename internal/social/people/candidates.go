@@ -19,36 +19,38 @@ import (
 )
 
 const (
-	// readFollows is how many of the viewer's latest follows are read, and maxFollowees for how
-	// many of these users their own follows are read: half of them are the latest, the others are
-	// picked from the rest.
-	readFollows  = 200
+	// readFollows is how many of the viewer's latest follows are read.
+	readFollows = 200
+	// maxFollowees is for how many followees of the viewer their own follows are read: half of them
+	// are the latest, the others are picked by a hash.
 	maxFollowees = 20
-	// followsOfEach is how many of their latest follows are read.
+	// followsOfEach is how many latest follows of a followee are read.
 	followsOfEach = 50
 	// maxRanked is how many candidates have their followers counted: those followed by the most
-	// followees of the viewer. maxCompared is how many are checked against everybody the viewer
-	// follows, if those were not all read.
-	maxRanked   = MaxSuggestions + spare
+	// followees of the viewer.
+	maxRanked = MaxSuggestions + spare
+	// maxCompared is how many candidates are compared with all follows of the viewer, if not all of
+	// the follows were read.
 	maxCompared = 100
 	// maxChosen limits the active accounts kept for a viewer.
 	maxChosen = 40
 	// recentPosts is how many posts of the public timeline provide their authors as candidates if
-	// there are few others, as on a new site.
+	// there are few other candidates, as on a new site.
 	recentPosts = 50
-	// enough is the number of candidates that makes authors of recent posts unnecessary.
-	enough = MaxSuggestions
+	// enoughCandidates is the number of candidates that makes authors of recent posts unnecessary.
+	enoughCandidates = MaxSuggestions
 )
 
-// candidates are the users that a viewer may want to follow. They never change.
+// candidates are the users that a viewer may want to follow. They are immutable, except the field
+// shown.
 type candidates struct {
 	at          time.Time   // when they were found
-	viewerState state       // the viewer's state then, which decides who was left out
+	viewerState state       // the viewer's state at that time, which determines who was left out
 	followees   []int64     // users that the viewer follows and whose follows were read, latest first
 	ranked      []candidate // by number of followees
 	active      []int64     // best for this viewer first
 
-	shown atomic.Pointer[shown] // the best of them, as described last
+	shown atomic.Pointer[shown] // the best candidates, as described last
 }
 
 // shown are suggestions as described for a viewer.
@@ -73,7 +75,7 @@ func stateOf(v *social.Viewer, users uint64) state {
 	return s
 }
 
-// shownTo returns the n best candidates, if they are already described and nothing has changed
+// shownTo returns the n best candidates, if they have been described and the state has not changed
 // since.
 func (c *candidates) shownTo(v *social.Viewer, users uint64, n int) ([]Suggestion, bool) {
 	d := c.shown.Load()
@@ -103,7 +105,7 @@ type candidate struct {
 type choice struct {
 	uid int64
 	n   int     // how many followees follow the user
-	by  []int64 // those of them who are named
+	by  []int64 // the followees who are named
 }
 
 // mayShow reports whether the viewer and the standing of the user allow suggesting the user to the
@@ -147,7 +149,7 @@ func (c *candidates) best(v *social.Viewer, n int) []choice {
 }
 
 // named returns the followees to name as followers of a candidate: both if there are two, otherwise
-// the one the viewer followed last.
+// the followee whom the viewer followed last.
 func (c *candidates) named(user candidate) []int64 {
 	limit := 1
 	if bits.OnesCount32(user.by) == 2 {
@@ -165,8 +167,8 @@ func (c *candidates) named(user candidate) []int64 {
 // find finds the candidates of a viewer. At most three round trips; for a viewer who follows more
 // than 200 people one more, or two if there are few candidates.
 func (s *Suggestions) find(ctx context.Context, v *social.Viewer) (*candidates, error) {
-	found := &candidates{at: s.opt.Now(), viewerState: stateOf(v, 0)} // before anything is read
-	k, err := s.known(ctx, v)
+	found := &candidates{at: s.opt.Now(), viewerState: stateOf(v, 0)} // the time and the state before the first read
+	k, err := s.readViewer(ctx, v)
 	if err != nil {
 		return nil, err
 	}
@@ -197,16 +199,16 @@ func (s *Suggestions) find(ctx context.Context, v *social.Viewer) (*candidates, 
 	return found, err
 }
 
-// viewerData is what the database has about a viewer, and the active accounts.
+// viewerData holds the stored data of a viewer, and the active accounts.
 type viewerData struct {
 	follows  []int64 // latest first, at most readFollows
 	active   []int64 // best for the viewer first
 	excluded map[int64]bool
 }
 
-// viewerData reads the users that a viewer follows and has dismissed. The server reports changes of
-// these keys, so the candidates are never older than that.
-func (s *Suggestions) known(ctx context.Context, v *social.Viewer) (*viewerData, error) {
+// readViewer reads the users that a viewer follows and has dismissed, and the active accounts. The
+// server reports changes of these keys, so cached candidates become stale with them.
+func (s *Suggestions) readViewer(ctx context.Context, v *social.Viewer) (*viewerData, error) {
 	b := s.opt.DB.Client.B()
 	cmds := []rueidis.Cacheable{b.Zrange().Key(storage.Active).Min("0").Max(storage.Itoa(maxActive - 1)).Rev().Cache()}
 	if uid := v.User.ID; uid != 0 {
@@ -228,7 +230,8 @@ func (s *Suggestions) known(ctx context.Context, v *social.Viewer) (*viewerData,
 	return k, nil
 }
 
-// memberIDs reads the IDs in a sorted set. A key of the wrong type is left to a check.
+// memberIDs reads the IDs in a sorted set. A key of the wrong type has none; a check reports such a
+// key.
 func memberIDs(res rueidis.RedisResult) ([]int64, error) {
 	members, err := reply.OrEmpty(res.AsStrSlice())
 	if err != nil {
@@ -243,16 +246,16 @@ func memberIDs(res rueidis.RedisResult) ([]int64, error) {
 	return ids, nil
 }
 
-// pick returns the followees whose follows are read. Those who are not among the latest are picked
-// by a hash, so that a new follow replaces at most one of them, and the suggestions do not change
-// from page to page.
+// pick returns the followees whose follows are read. Followees who are not among the latest are
+// picked by a hash, so that a new follow replaces at most one of the picked followees, and the
+// suggestions do not change from page to page.
 func pick(k *viewerData, v *social.Viewer) []int64 {
 	all := slices.DeleteFunc(slices.Clone(k.follows), func(uid int64) bool { return !mayName(v, uid) })
 	if len(all) <= maxFollowees {
 		return all
 	}
-	rest := all[maxFollowees/2:]
-	slices.SortFunc(rest, func(a, b int64) int { return cmp.Compare(pairHash(v.User.ID, a), pairHash(v.User.ID, b)) })
+	older := all[maxFollowees/2:]
+	slices.SortFunc(older, func(a, b int64) int { return cmp.Compare(pairHash(v.User.ID, a), pairHash(v.User.ID, b)) })
 	return all[:maxFollowees]
 }
 
@@ -286,30 +289,31 @@ func (s *Suggestions) followedBy(ctx context.Context, followees []int64) ([]cand
 }
 
 // mostFollowed sorts candidates by how many followees follow them. The order of ties depends on the
-// viewer, so that viewers do not all see the same few.
+// viewer, so that viewers do not all see the same few candidates.
 func mostFollowed(all []candidate, viewer int64) {
 	slices.SortFunc(all, func(a, b candidate) int {
 		return cmp.Or(bits.OnesCount32(b.by)-bits.OnesCount32(a.by), cmp.Compare(pairHash(viewer, a.uid), pairHash(viewer, b.uid)))
 	})
 }
 
-// activeFor returns active accounts that are not among the ranked candidates.
+// activeFor returns active accounts that are not among the ranked candidates, and authors of recent
+// posts if there are few candidates.
 func (s *Suggestions) activeFor(ctx context.Context, v *social.Viewer, k *viewerData, ranked []candidate) ([]int64, error) {
-	taken := make(map[int64]bool, len(ranked))
+	seen := make(map[int64]bool, len(ranked))
 	for _, c := range ranked {
-		taken[c.uid] = true
+		seen[c.uid] = true
 	}
 	var active []int64
 	add := func(uid int64) {
-		if !taken[uid] && !k.excluded[uid] && mayShow(v, uid) && len(active) < maxChosen {
-			taken[uid] = true
+		if !seen[uid] && !k.excluded[uid] && mayShow(v, uid) && len(active) < maxChosen {
+			seen[uid] = true
 			active = append(active, uid)
 		}
 	}
 	for _, uid := range k.active {
 		add(uid)
 	}
-	if len(ranked)+len(active) >= enough {
+	if len(ranked)+len(active) >= enoughCandidates {
 		return active, nil
 	}
 	ctx = social.WithoutFresh(ctx) // a fresh read is unnecessary: it would only reread the viewer's own posts
@@ -337,7 +341,7 @@ func (s *Suggestions) activeFor(ctx context.Context, v *social.Viewer, k *viewer
 }
 
 // shuffled shuffles active accounts depending on the viewer: each moves to at most twice its place,
-// so that newcomers do not all follow the same five.
+// so that new users do not all follow the same five accounts.
 func shuffled(active []int64, viewer int64) []int64 {
 	type placed struct {
 		uid   int64
@@ -355,8 +359,8 @@ func shuffled(active []int64, viewer int64) []int64 {
 	return ids
 }
 
-// excludeFollowed adds to k those of the users whom the viewer has followed for too long to be
-// among the follows read by known. One round trip; none for a viewer who follows few people.
+// excludeFollowed excludes in k the given users whom the viewer follows, but not recently enough to
+// be in k.follows. One round trip; none for a viewer who follows few people.
 func (s *Suggestions) excludeFollowed(ctx context.Context, v *social.Viewer, k *viewerData, ids []int64) error {
 	if len(k.follows) < readFollows || len(ids) == 0 {
 		return nil

@@ -14,14 +14,14 @@ import (
 )
 
 // Common is the number of followers that two users have in common. For users with many followers,
-// counting stops at a limit: then there are N or more.
+// counting stops at a limit, and AtLeast is set: there are N or more.
 type Common struct {
 	N       int64
 	AtLeast bool
 }
 
-// maxCompareFollowers is the maximum number of followers of one user that are looked up among those
-// of the other: the server does that in well under a millisecond.
+// maxCompareFollowers is the maximum number of followers of one user that are looked up among the
+// followers of the other. The lookup takes the server well under a millisecond.
 const maxCompareFollowers = 1000
 
 const (
@@ -31,8 +31,8 @@ const (
 	commonPairs = 50_000
 )
 
-// commons caches common followers: comparing two users with 100,000 followers each takes two
-// servers a millisecond, and profiles are viewed repeatedly.
+// commons caches common followers: comparing two users with 100,000 followers each takes about a
+// millisecond, and profiles are viewed repeatedly.
 type commons struct {
 	pairs   *otter.Cache[commonPair, knownCommon]
 	changes [1024]atomic.Uint64 // counts changes of follows, by user ID
@@ -44,17 +44,17 @@ type knownCommon struct {
 	common  Common
 	at      time.Time
 	changes uint64
-	seen    whoIsSeen
+	seen    visibility
 }
 
-// whoIsSeen changes when different people are hidden from a viewer.
-type whoIsSeen struct {
+// visibility identifies the set of people hidden from a viewer: it changes when that set changes.
+type visibility struct {
 	people    uint64
 	standings any // see Standings.Version
 }
 
-func newWhoIsSeen(v *social.Viewer) whoIsSeen {
-	seen := whoIsSeen{people: v.PeopleChanged}
+func visibilityFor(v *social.Viewer) visibility {
+	seen := visibility{people: v.PeopleChanged}
 	if v.Standings != nil {
 		seen.standings = v.Standings.Version()
 	}
@@ -72,23 +72,26 @@ func newCommons() (*commons, error) {
 // changed records that this process has changed a follow or a block between two users.
 func (c *commons) changed(user, other int64) {
 	if c != nil {
-		c.of(user).Add(1)
-		c.of(other).Add(1)
+		c.counter(user).Add(1)
+		c.counter(other).Add(1)
 	}
 }
 
-func (c *commons) of(uid int64) *atomic.Uint64 { return &c.changes[uint64(uid)%uint64(len(c.changes))] }
-
-func (c *commons) count(pair commonPair) uint64 {
-	return c.of(pair.viewer).Load() + c.of(pair.user).Load()
+// counter returns the counter of changes for a user, which other users may share.
+func (c *commons) counter(uid int64) *atomic.Uint64 {
+	return &c.changes[uint64(uid)%uint64(len(c.changes))]
 }
 
-// CommonFollowers counts those who follow both the viewer and a user, up to a limit, without those
-// hidden from the viewer. If the server reports changes, the number is at most a minute old;
-// changes by this process show immediately. Otherwise it takes two round trips: if either user has
-// up to a thousand followers, the server intersects the sets (ZINTER). For other users, and on a
-// Cluster, where no command spans both sets, the latest thousand followers of the user with fewer
-// are looked up among those of the other, which takes one more round trip.
+func (c *commons) count(pair commonPair) uint64 {
+	return c.counter(pair.viewer).Load() + c.counter(pair.user).Load()
+}
+
+// CommonFollowers counts the users who follow both the viewer and a user, up to a limit, except
+// those hidden from the viewer. If the server reports changes, the number is cached for up to a
+// minute; changes by this process show immediately. Counting takes two round trips: if either user
+// has up to a thousand followers, the server intersects the sets (ZINTER). For other users, and on
+// a Cluster, where no command spans both sets, the latest thousand followers of the user with fewer
+// followers are looked up among the followers of the other user, which takes one more round trip.
 func (f *Follows) CommonFollowers(ctx context.Context, v *social.Viewer, uid int64) (Common, error) {
 	if v.User.ID == 0 || v.Sees(uid) == social.Hidden {
 		return Common{}, nil
@@ -97,7 +100,7 @@ func (f *Follows) CommonFollowers(ctx context.Context, v *social.Viewer, uid int
 		return f.countCommon(ctx, v, uid)
 	}
 	pair, now := commonPair{v.User.ID, uid}, time.Now()
-	changes, seen := f.common.count(pair), newWhoIsSeen(v) // before the read, so that no change is missed
+	changes, seen := f.common.count(pair), visibilityFor(v) // before the read, so that no change is missed
 	known, ok := f.common.pairs.GetIfPresent(pair)
 	if ok && !social.IsFresh(ctx) && known.changes == changes && known.seen == seen && now.Sub(known.at) < commonTTL {
 		return known.common, nil
@@ -140,7 +143,7 @@ func (f *Follows) countCommon(ctx context.Context, v *social.Viewer, uid int64) 
 	return Common{N: countSeen(v, both), AtLeast: n[0] > maxCompareFollowers}, nil
 }
 
-// latestIn returns those of the latest members of one set that are also in another one.
+// latestIn returns the latest members of one set that are also in another set.
 func (f *Follows) latestIn(ctx context.Context, small, large string) ([]string, error) {
 	ids, err := reply.OrEmpty(f.DB.Client.Do(ctx, f.DB.Client.B().Zrevrange().Key(small).Start(0).Stop(maxCompareFollowers-1).Build()).AsStrSlice())
 	if err != nil || len(ids) == 0 {

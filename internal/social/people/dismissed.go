@@ -9,13 +9,13 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// maxDismissed is how many dismissals of a user are kept, the latest ones.
+// maxDismissed is how many of the latest dismissals of a user are kept.
 const maxDismissed = 200
 
-// Dismiss stops suggesting the second user to the first. Repeating it makes it the latest of 200
-// dismissals. It returns *InvalidError for oneself, and ErrNotFound if there is no such user. One
-// or two round trips. A process that dies between the two commands leaves one entry too many until
-// the next dismissal.
+// Dismiss stops suggesting user to to user from. A repeated dismissal becomes the latest of the 200
+// that are kept. It returns *InvalidError for oneself, and ErrNotFound if there is no such user.
+// One or two round trips. A process that dies between the two commands leaves one entry too many
+// until the next dismissal.
 func (s *Suggestions) Dismiss(ctx context.Context, from, to social.User) error {
 	if from.ID == to.ID {
 		return social.Invalid("user", "You can't dismiss yourself.")
@@ -24,7 +24,7 @@ func (s *Suggestions) Dismiss(ctx context.Context, from, to social.User) error {
 		return err
 	}
 	key, b := storage.DismissedKey(from.ID), s.opt.DB.Client.B()
-	// The second command also makes sure the invalidation message of the first has arrived.
+	// The second command also ensures that the invalidation message of the first has arrived.
 	err := reply.FirstError(s.opt.DB.Client.DoMulti(ctx,
 		b.Zadd().Key(key).ScoreMember().ScoreMember(float64(s.opt.Now().Unix()), storage.Itoa(to.ID)).Build().ToRetryable(),
 		b.Zremrangebyrank().Key(key).Start(0).Stop(-maxDismissed-1).Build().ToRetryable()))

@@ -9,14 +9,14 @@
 // The path of a list of suggestions:
 //
 //  1. [Suggestions.Get] takes the candidates of the viewer from memory, drops those who must not be
-//     shown to the viewer now, and reads the others and who follows them.
-//  2. Suggestions.find finds candidates that are not in memory, or are stale because the viewer has
-//     followed or dismissed somebody. Its work is bounded, however many people the viewer follows
-//     and these follow.
-//  3. [Suggestions.Refresh] ranks the active accounts; every few minutes one process does that.
+//     shown to the viewer now, and reads the others and the followees who follow them.
+//  2. Suggestions.find finds the candidates if those in memory are missing, or stale because the
+//     viewer has followed or dismissed somebody. Its work is bounded, however many people the viewer
+//     and the followees follow.
+//  3. [Suggestions.Refresh] ranks the active accounts; one process calls it every few minutes.
 //
-// It never suggests the viewer, or anybody who is followed, muted or dismissed by the viewer,
-// blocked by or blocking the viewer, limited, suspended or gone.
+// Suggestions never include the viewer, or users who are followed, muted or dismissed by the
+// viewer, blocked by or blocking the viewer, limited, suspended or gone.
 //
 // # Lists
 //
@@ -24,7 +24,7 @@
 // followed, and saved searches. Both are private.
 //
 // A user has one record ([Library]) of package model, with everything in it: up to 10,000 IDs,
-// about 90 KB, for one with 50 full lists. So limits and unique names are exact without an
+// about 90 KB, for a user with 50 full lists. So limits and unique names are exact without an
 // index, a home timeline reads one key to know whom to omit, and an account is deleted with one
 // write.
 //
@@ -34,5 +34,5 @@
 //     people from each other's lists: [Store.Separate].
 //  3. [Lists.Posts] reads a page of a list: it merges the newest posts of its members.
 //  4. [Lists.SaveSearch] and [Lists.ForgetSearch] add and remove searches.
-//  5. [Store.Forget] and [Store.RemoveMembers] delete an account.
+//  5. [Store.Forget] and [Store.RemoveMembers] remove a deleted account from the lists.
 package people

@@ -17,7 +17,7 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// ErrBlocked: one of two users has blocked the other.
+// ErrBlocked reports that one of two users has blocked the other.
 var ErrBlocked = storage.ErrBlocked
 
 // Follows lets users follow each other, and lists their followers.
@@ -92,7 +92,7 @@ func (f *Follows) Unfollow(ctx context.Context, from, to social.User) error {
 		since, err = f.store.Remove(ctx, from.ID, to.ID)
 		return err
 	})
-	if !since.IsZero() { // even if the rest is left to the background
+	if !since.IsZero() { // even if the other steps are left to the background
 		f.Notices.Unnotify(ctx, to.ID, notify.Follow, from.ID, 0, since)
 	}
 	return err
@@ -113,7 +113,7 @@ func (f *Follows) IsFollowing(ctx context.Context, from, to int64) (bool, error)
 // Counts are the numbers on a profile.
 type Counts struct{ Followers, Following, Posts int64 }
 
-// Counts returns the numbers of a user. One round trip at most.
+// Counts returns the numbers on the profile of a user. One round trip at most.
 func (f *Follows) Counts(ctx context.Context, uid int64) (Counts, error) {
 	b := f.DB.Client.B()
 	res := f.DB.ReadMany(ctx,
@@ -132,7 +132,7 @@ func (f *Follows) Counts(ctx context.Context, uid int64) (Counts, error) {
 	return Counts{Followers: n[0], Following: n[1], Posts: n[2] + n[3]}, nil
 }
 
-// maxCounted is the length up to which a list is counted as the viewer sees it.
+// maxCounted is the maximum length of a list that is counted as the viewer sees it.
 const maxCounted = 100
 
 // CountsFor returns the numbers of a user as a viewer sees them: in lists of at most 100 people,
@@ -171,8 +171,9 @@ func (f *Follows) CountsFor(ctx context.Context, v *social.Viewer, uid int64) (C
 
 // Followers returns a page of a user's followers, latest first, without those hidden from the
 // viewer because either has blocked the other. A user who is hidden from the viewer has no
-// followers. cursor is empty for the first page; a malformed one is *InvalidError. At most two
-// round trips, and one more for each page's worth of hidden people, up to five.
+// followers. cursor is empty for the first page; for a malformed cursor, Followers returns
+// *InvalidError. At most two round trips, and one more for each page's worth of hidden people, up
+// to five.
 func (f *Follows) Followers(ctx context.Context, v *social.Viewer, uid int64, cursor string, limit int) (social.People, error) {
 	if v.Sees(uid) == social.Hidden {
 		return social.People{}, nil

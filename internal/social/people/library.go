@@ -18,9 +18,10 @@ const (
 	MaxName     = 50 // in characters
 )
 
-// Library is everything a user has: a record of storage.ListsModel.
+// Library holds the lists and saved searches of a user, the newest last: a record of
+// storage.ListsModel.
 type Library struct {
-	ID       int64         `redis:",id"` // of the user
+	ID       int64         `redis:",id"` // the ID of the user
 	Lists    []List        `redis:"lists"`
 	Searches []SavedSearch `redis:"searches"`
 	// LeftOut are the members of the lists that are omitted from the home timeline, sorted;
@@ -29,7 +30,7 @@ type Library struct {
 	Version int64   `redis:",version"`
 }
 
-// List is a list of people. The newest list comes last, and so does the newest member.
+// List is a list of people. The newest member comes last.
 type List struct {
 	ID      string  `json:"id"` // random
 	Name    string  `json:"name"`
@@ -65,11 +66,11 @@ func (l *Library) hasName(name, id string) bool {
 func foldName(name string) string { return cases.Fold().String(norm.NFKC.String(name)) }
 
 // remove removes matching users from all lists, and reports whether there were any.
-func (l *Library) remove(gone func(uid int64) bool) bool {
+func (l *Library) remove(match func(uid int64) bool) bool {
 	removed := false
 	for i := range l.Lists {
 		n := len(l.Lists[i].Members)
-		l.Lists[i].Members = slices.DeleteFunc(l.Lists[i].Members, gone)
+		l.Lists[i].Members = slices.DeleteFunc(l.Lists[i].Members, match)
 		removed = removed || len(l.Lists[i].Members) < n
 	}
 	return removed
@@ -88,11 +89,11 @@ func (l *Library) leftOut() []int64 {
 }
 
 // has reports whether any matching user is on a list.
-func (l *Library) has(gone func(uid int64) bool) bool {
-	return slices.ContainsFunc(l.Lists, func(list List) bool { return slices.ContainsFunc(list.Members, gone) })
+func (l *Library) has(match func(uid int64) bool) bool {
+	return slices.ContainsFunc(l.Lists, func(list List) bool { return slices.ContainsFunc(list.Members, match) })
 }
 
-// Members returns everybody on any list, once, in order.
+// Members returns the members of all lists, sorted and without duplicates.
 func (l *Library) Members() []int64 {
 	var all []int64
 	for _, list := range l.Lists {
@@ -109,11 +110,11 @@ func (l *Library) Problem() string {
 	}
 	for _, list := range l.Lists {
 		if list.ID == "" || strings.TrimSpace(list.Name) == "" || len(list.Members) > MaxMembers {
-			return "a list has no id or no name, or more than 200 members"
+			return "a list has no ID or no name, or more than 200 members"
 		}
 		for _, uid := range list.Members {
 			if _, ok := storage.ParseID(storage.Itoa(uid)); !ok {
-				return "a list has a member that is no id"
+				return "a list has a member that is not an ID"
 			}
 		}
 	}

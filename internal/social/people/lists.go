@@ -27,7 +27,7 @@ type ListsOptions struct {
 // NewLists returns the Lists of a database.
 func NewLists(opt ListsOptions) *Lists { return &Lists{opt: opt} }
 
-// All returns everything a user has. At most two round trips.
+// All returns the lists and saved searches of a user. At most two round trips.
 func (s *Lists) All(ctx context.Context, user social.User) (Library, error) {
 	return s.opt.Store.Get(ctx, user.ID)
 }
@@ -52,15 +52,15 @@ func (s *Lists) Create(ctx context.Context, user social.User, name string) (List
 	if err != nil {
 		return List{}, err
 	}
-	made := List{ID: newID(), Name: name, Created: s.opt.Now().Unix()}
-	return made, s.opt.Store.update(ctx, user.ID, func(all *Library) error {
+	list := List{ID: newID(), Name: name, Created: s.opt.Now().Unix()}
+	return list, s.opt.Store.update(ctx, user.ID, func(all *Library) error {
 		switch {
 		case len(all.Lists) >= MaxLists:
 			return social.Invalid("name", "You have {n} lists, the maximum. Delete one first.", MaxLists)
 		case all.hasName(name, ""):
 			return errNameInUse()
 		}
-		all.Lists = append(all.Lists, made)
+		all.Lists = append(all.Lists, list)
 		return nil
 	})
 }
@@ -80,9 +80,9 @@ func errNameInUse() error {
 	return social.Invalid("name", "You already have a list with that name. Please choose another one.")
 }
 
-// Edit renames a list and sets whether its members are omitted from the user's home timeline:
-// immediately in this process, in others when the server reports the change. It returns
-// ErrNotFound, or *InvalidError as Create does. Two round trips.
+// Edit renames a list and sets whether its members are omitted from the user's home timeline. The
+// change takes effect immediately in this process, and in other processes when the server reports
+// it. It returns ErrNotFound, or *InvalidError as Create does. Two round trips.
 func (s *Lists) Edit(ctx context.Context, user social.User, id, name string, leftOut bool) error {
 	name, err := cleanName(name)
 	if err != nil {
@@ -97,14 +97,14 @@ func (s *Lists) Edit(ctx context.Context, user social.User, id, name string, lef
 	})
 }
 
-// change changes a list of a user.
-func (s *Lists) change(ctx context.Context, user social.User, id string, change func(*Library, *List) error) error {
+// change changes a list of a user by calling edit.
+func (s *Lists) change(ctx context.Context, user social.User, id string, edit func(*Library, *List) error) error {
 	return s.opt.Store.update(ctx, user.ID, func(all *Library) error {
 		list := all.find(id)
 		if list == nil {
 			return social.ErrNotFound
 		}
-		return change(all, list)
+		return edit(all, list)
 	})
 }
 
@@ -170,8 +170,8 @@ func (l *List) remove(uid int64) {
 }
 
 // validate removes a user from the lists again if the user is gone, or blocks or is blocked by the
-// viewer. A block is written before the lists of both are checked, so whichever comes second sees
-// the other.
+// viewer. A block is written before the lists of the two users are checked, and a list before
+// blocks are checked here, so at least one of the checks sees the other write.
 func (s *Lists) validate(ctx context.Context, v *social.Viewer, user social.User) error {
 	b, own, other := s.opt.DB.Client.B(), storage.Itoa(v.User.ID), storage.Itoa(user.ID)
 	res := s.opt.DB.Client.DoMulti(ctx,
@@ -216,8 +216,8 @@ func (s *Lists) Posts(ctx context.Context, v *social.Viewer, list List, before i
 }
 
 // SaveSearch saves a search; the latest comes last. Repeating it changes nothing. It returns
-// *InvalidError if the search is empty or too long, or the user has too many. Two or three round
-// trips.
+// *InvalidError if the search is empty or too long, or the user has too many saved searches. Two or
+// three round trips.
 func (s *Lists) SaveSearch(ctx context.Context, user social.User, typed string) error {
 	query := strings.Join(strings.Fields(social.CleanRunes(typed)), " ")
 	if _, err := search.Parse(query); err != nil {

@@ -21,8 +21,8 @@ type Store struct {
 	all     *storage.Records[Library]
 }
 
-// NewStore returns the Store of the database behind client. It sends no command before the first
-// read. changed is called after each write, with the user whose record was written.
+// NewStore returns the Store of the database of client. It sends no command before the first read.
+// changed is called after each write, with the user whose record was written.
 func NewStore(client rueidis.Client, changed func(uid int64)) *Store {
 	return &Store{client: client, changed: changed, all: storage.NewRecords[Library](client, storage.ListsMeta, model.Options{
 		Name: storage.ListsModel, IDs: model.ClientAssigned, Partitions: storage.ListsPartitions,
@@ -39,26 +39,26 @@ func failed(err error) error {
 	return fmt.Errorf("social: lists: %w", err)
 }
 
-// existing returns those of the users who have a record. One round trip.
+// existing returns the given users who have a record. One round trip.
 func (s *Store) existing(ctx context.Context, uids ...int64) ([]int64, error) {
 	exists := func(uid int64) rueidis.Completed { return s.client.B().Exists().Key(storage.ListsKey(uid)).Build() }
-	has, err := reads.Many(ctx, s.client, uids, exists, rueidis.RedisResult.AsBool)
+	hasRecord, err := reads.Many(ctx, s.client, uids, exists, rueidis.RedisResult.AsBool)
 	if err != nil {
 		return nil, failed(err)
 	}
-	var there []int64
+	var present []int64
 	for i, uid := range uids {
-		if has[i] {
-			there = append(there, uid)
+		if hasRecord[i] {
+			present = append(present, uid)
 		}
 	}
-	return there, nil
+	return present, nil
 }
 
-// Get returns the record of a user, or an empty one. At most two round trips.
+// Get returns the record of a user, or an empty record. At most two round trips.
 func (s *Store) Get(ctx context.Context, uid int64) (Library, error) {
-	there, err := s.existing(ctx, uid)
-	if err != nil || len(there) == 0 {
+	present, err := s.existing(ctx, uid)
+	if err != nil || len(present) == 0 {
 		return Library{ID: uid}, err
 	}
 	all, err := s.all.Open(ctx)
@@ -98,7 +98,7 @@ func (s *Store) update(ctx context.Context, uid int64, change func(*Library) err
 		switch {
 		case changeErr != nil:
 			return changeErr
-		case !errors.Is(err, model.ErrTaken): // it was created meanwhile
+		case !errors.Is(err, model.ErrTaken): // otherwise the record was created in the meantime
 			return failed(err)
 		}
 	}
@@ -110,16 +110,16 @@ var errNothing = errors.New("social: nothing to change")
 // RemoveMembers removes matching users from the lists of these owners. It can be repeated. Two
 // round trips, one if no owner has lists, and two more for each owner with matching members.
 func (s *Store) RemoveMembers(ctx context.Context, owners []int64, gone func(owner, member int64) bool) error {
-	there, err := s.existing(ctx, owners...)
-	if err != nil || len(there) == 0 {
+	present, err := s.existing(ctx, owners...)
+	if err != nil || len(present) == 0 {
 		return err
 	}
 	all, err := s.all.Open(ctx)
 	if err != nil {
 		return err
 	}
-	ids := make([]string, len(there))
-	for i, uid := range there {
+	ids := make([]string, len(present))
+	for i, uid := range present {
 		ids[i] = storage.Itoa(uid)
 	}
 	found, err := all.GetMany(ctx, ids...)
@@ -152,10 +152,10 @@ func (s *Store) Separate(ctx context.Context, user, other int64) error {
 	})
 }
 
-// Forget deletes everything a user has. It can be repeated.
+// Forget deletes the record of a user. It can be repeated.
 func (s *Store) Forget(ctx context.Context, uid int64) error {
-	there, err := s.existing(ctx, uid)
-	if err != nil || len(there) == 0 {
+	present, err := s.existing(ctx, uid)
+	if err != nil || len(present) == 0 {
 		return err
 	}
 	all, err := s.all.Open(ctx)
@@ -173,8 +173,8 @@ func (s *Store) Forget(ctx context.Context, uid int64) error {
 // Rewrite recomputes the members omitted from the home timeline from the lists of a user. It
 // reports whether there is a record.
 func (s *Store) Rewrite(ctx context.Context, uid int64) (bool, error) {
-	there, err := s.existing(ctx, uid)
-	if err != nil || len(there) == 0 {
+	present, err := s.existing(ctx, uid)
+	if err != nil || len(present) == 0 {
 		return false, err
 	}
 	return true, s.update(ctx, uid, func(*Library) error { return nil })

@@ -21,20 +21,20 @@ type Relations struct {
 	store   storage.Relations
 }
 
-// NewRelations returns the Relations of the same database.
+// NewRelations returns the Relations of the database of f.
 func NewRelations(f *Follows) *Relations {
 	return &Relations{follows: f, store: storage.NewRelations(f.DB.Client)}
 }
 
 // Mute hides what a user writes and does from another user's lists and notifications, until a time,
-// or for good if the time is zero. A different end replaces the previous one. It returns
+// or without an end if the time is zero. A different end replaces the previous one. It returns
 // *InvalidError for oneself, if the end has passed, or if the user has already muted 10,000 others,
 // and ErrNotFound if there is no such user. One or two round trips.
 func (r *Relations) Mute(ctx context.Context, from, to social.User, until time.Time) error {
 	if err := r.check(ctx, i18n.T("You can't mute yourself."), from, to, until); err != nil {
 		return err
 	}
-	return full(mutedList, r.store.Mute(ctx, from.ID, to.ID, until, r.follows.Now()))
+	return listError(errMutedFull, r.store.Mute(ctx, from.ID, to.ID, until, r.follows.Now()))
 }
 
 // Unmute ends a mute. Repeating it changes nothing. One round trip.
@@ -45,14 +45,14 @@ func (r *Relations) Unmute(ctx context.Context, from, to social.User) error {
 
 // Block hides two users from each other everywhere and ends their follows; see Mute. During the
 // block, neither can follow the other. First the block is written, which prevents new follows, then
-// both follows end; another process finishes that if this one dies. About twenty round trips.
+// both follows end. If this process dies, another one finishes the block. About twenty round trips.
 func (r *Relations) Block(ctx context.Context, from, to social.User, until time.Time) error {
 	if err := r.check(ctx, i18n.T("You can't block yourself."), from, to, until); err != nil {
 		return err
 	}
 	defer r.follows.common.changed(from.ID, to.ID)
 	return r.follows.Homes.Block(ctx, from.ID, to.ID, until, func() error {
-		return full(blockedList, r.store.Block(ctx, from.ID, to.ID, until, r.follows.Now()))
+		return listError(errBlockedFull, r.store.Block(ctx, from.ID, to.ID, until, r.follows.Now()))
 	})
 }
 
@@ -94,18 +94,18 @@ func (r *Relations) check(ctx context.Context, self i18n.Message, from, to socia
 	return err
 }
 
-// full replaces the error for a full list by list.
-func full(list *social.InvalidError, err error) error {
+// listError returns fullErr if err reports that the list is full, and err otherwise.
+func listError(fullErr *social.InvalidError, err error) error {
 	if errors.Is(err, storage.ErrTooManyRelations) {
-		return list
+		return fullErr
 	}
 	return err
 }
 
-// The errors for full lists.
+// The errors for full lists of muted and blocked users.
 var (
-	mutedList   = social.Invalid("user", "You can mute at most 10,000 people. Remove one from your list first.")
-	blockedList = social.Invalid("user", "You can block at most 10,000 people. Remove one from your list first.")
+	errMutedFull   = social.Invalid("user", "You can mute at most 10,000 people. Remove one from your list first.")
+	errBlockedFull = social.Invalid("user", "You can block at most 10,000 people. Remove one from your list first.")
 )
 
 // MutedPeople returns a page of the users that a user has muted, first those without an end, then

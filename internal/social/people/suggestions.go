@@ -19,8 +19,8 @@ import (
 // Suggestions suggests people to follow. It is safe for concurrent use.
 type Suggestions struct {
 	opt timeline.Parts
-	// lists caches the candidates of viewers, until these have followed or dismissed somebody.
-	// Regarding what others do, they are up to a minute old.
+	// lists caches the candidates of viewers, until a viewer follows or dismisses somebody. Changes
+	// by other users show within a minute.
 	lists *watched.Map[*candidates]
 	users atomic.Uint64 // counts changes of users
 }
@@ -46,15 +46,16 @@ const MaxSuggestions = 30
 type Suggestion struct {
 	User social.User
 	// FollowedBy is the minimum number of the viewer's followees who follow the user: if the viewer
-	// follows many people, only some are examined. 0 means that the user is suggested as active.
+	// follows many people, only some are examined. 0 means that the user is suggested as an active
+	// account.
 	FollowedBy int
-	By         []social.User // both if there are two, otherwise the one the viewer followed last
-	Bio        string        // only if the user is suggested as active
+	By         []social.User // these followees: both if there are two, otherwise the one whom the viewer followed last
+	Bio        string        // only if the user is suggested as an active account
 }
 
 // Get returns up to n users for a viewer to follow: first those followed by the most followees of
-// the viewer, then active accounts. A visitor who is not logged in gets only the latter. It is
-// answered from memory if the viewer was here within the last minute and has not followed,
+// the viewer, then active accounts. A visitor who is not logged in gets only active accounts. Get
+// answers from memory if the viewer was here within the last minute and has not followed,
 // dismissed, muted or blocked anybody since, and no moderator has changed a standing. Otherwise it
 // takes four round trips, and one more for a viewer who follows more than 200 people.
 func (s *Suggestions) Get(ctx context.Context, v *social.Viewer, n int) ([]Suggestion, error) {
@@ -65,7 +66,7 @@ func (s *Suggestions) Get(ctx context.Context, v *social.Viewer, n int) ([]Sugge
 	return s.described(ctx, v, found, n)
 }
 
-// InMemory is Get without asking the server; ok is false if that is not possible.
+// InMemory is Get without a round trip; ok is false if the suggestions are not in memory.
 func (s *Suggestions) InMemory(ctx context.Context, v *social.Viewer, n int) (list []Suggestion, ok bool) {
 	found, ok := s.lists.Peek(v.User.ID)
 	if !ok || social.IsFresh(ctx) || found.viewerState != stateOf(v, 0) {
@@ -74,23 +75,23 @@ func (s *Suggestions) InMemory(ctx context.Context, v *social.Viewer, n int) (li
 	return found.shownTo(v, s.users.Load(), n)
 }
 
-// Beside is Get for the sidebar of a page. If the page must show a change by the viewer, it rereads
-// only the follows and dismissals of the viewer. Then it takes one round trip for a viewer who was
-// here within the last minute.
+// Beside is Get for the sidebar of a page. If the page must show a change by the viewer, and the
+// viewer was here within the last minute, Beside rereads only the follows and dismissals of the
+// viewer, in one round trip.
 func (s *Suggestions) Beside(ctx context.Context, v *social.Viewer, n int) ([]Suggestion, error) {
 	found := s.lists.Latest(v.User.ID)
 	if found == nil || !social.IsFresh(ctx) || found.viewerState != stateOf(v, 0) || s.opt.Now().Sub(found.at) >= watched.MaxAge {
 		return s.Get(ctx, v, n)
 	}
-	k, err := s.known(ctx, v)
+	k, err := s.readViewer(ctx, v)
 	if err != nil {
 		return nil, err
 	}
 	return s.described(social.WithoutFresh(ctx), v, found.without(k.excluded), n)
 }
 
-// described returns the n best candidates with their descriptions. No round trip if that was
-// requested before and nothing has changed, otherwise at most one.
+// described returns the n best candidates with their descriptions. No round trip if the
+// descriptions are in memory and nothing has changed, otherwise at most one.
 func (s *Suggestions) described(ctx context.Context, v *social.Viewer, found *candidates, n int) ([]Suggestion, error) {
 	n = max(1, min(n, MaxSuggestions))
 	changes := s.users.Load() // before the users are read
@@ -118,8 +119,8 @@ func (s *Suggestions) candidates(ctx context.Context, v *social.Viewer) (*candid
 	})
 }
 
-// describe reads the users of these candidates, and those who follow them. It omits users who are
-// gone. At most one round trip.
+// describe reads the users of these candidates, and the followees who follow them. It omits users
+// who are gone. At most one round trip.
 func (s *Suggestions) describe(ctx context.Context, chosen []choice) ([]Suggestion, error) {
 	var ids []int64
 	asked := map[int64]bool{}

@@ -11,9 +11,9 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// abandon ends a fan-out whose post is gone by removing the post from every list. err says why it
-// is gone: the post was deleted or refused, or a failover lost it, in which case another post may
-// have its ID by now. Any other error is returned unchanged.
+// abandon ends the fan-out of a post that is gone, and removes the post from every list. err is the
+// reason: the post was deleted or refused, or a failover lost the post, in which case another post
+// may have its ID by now. abandon returns any other error unchanged.
 func (e *Engine) abandon(ctx context.Context, job *Job, err error) error {
 	switch {
 	case errors.Is(err, errDeleted), errors.Is(err, ErrRefused):
@@ -24,13 +24,13 @@ func (e *Engine) abandon(ctx context.Context, job *Job, err error) error {
 	return err
 }
 
-// removeLost removes a post that a failover lost from the lists where its fan-out put it. It leaves
-// home timelines, whose readers skip missing posts, and lists that contain another post with the
-// same ID. Repeating it changes nothing.
+// removeLost removes a post that a failover lost from the lists to which its fan-out added the
+// post. It skips home timelines, whose readers skip missing posts, and lists to which another post
+// with the same ID belongs. removeLost can be repeated.
 func (e *Engine) removeLost(ctx context.Context, job *Job) error {
 	other, err := e.writer.postWithID(ctx, job.post)
 	if err != nil || other.Author != 0 && other.identity() == job.identity() {
-		return err // its author no longer exists: the account removal goes on
+		return err // the author no longer exists, and the removal of the account continues
 	}
 	if err := e.writer.words.clearLost(ctx, job); err != nil {
 		return fmt.Errorf("social: remove the lost post %d: %w", job.post, err)
@@ -44,7 +44,8 @@ func (e *Engine) removeLost(ctx context.Context, job *Job) error {
 	return nil
 }
 
-// postWithID returns the post that has an ID, or the zero Job if there is none or it is deleted.
+// postWithID returns the job of the post with an ID, or the zero Job if the post does not exist or
+// is deleted.
 func (w *writer) postWithID(ctx context.Context, post int64) (Job, error) {
 	job, err := w.stored(ctx, post)
 	if errors.Is(err, ErrNoPost) || errors.Is(err, errDeleted) {
@@ -56,14 +57,14 @@ func (w *writer) postWithID(ctx context.Context, post int64) (Job, error) {
 // removeLostOwn removes a lost post from the lists of its author, its conversation and its
 // tags, and from the public timeline.
 func (e *Engine) removeLostOwn(ctx context.Context, job, other *Job) error {
-	lost, theirs := job.places(), other.places()
+	places, otherPlaces := job.places(), other.places()
 	var cmds rueidis.Commands
-	for _, key := range lost.Entries() {
-		if other.Author == 0 || !slices.Contains(theirs.Entries(), key) {
+	for _, key := range places.Entries() {
+		if other.Author == 0 || !slices.Contains(otherPlaces.Entries(), key) {
 			cmds = append(cmds, e.remove(key, job.post))
 		}
 	}
-	if lost.OnTimeline() && (other.Author == 0 || !theirs.OnTimeline()) {
+	if places.OnTimeline() && (other.Author == 0 || !otherPlaces.OnTimeline()) {
 		cmds = append(cmds, e.removeFromTimeline(job.post))
 	}
 	defer e.celebrities.Wrote(job.Author)

@@ -12,17 +12,17 @@ import (
 )
 
 // Kinds of tasks that copy an authoritative key to its mirror. The two keys can be on different
-// servers, so a process can die between its two writes.
+// servers, so a process can die between the two writes.
 const (
 	blockKind      = "block"       // "block:<user>:<other>"; a block also ends the follows
 	timedBlockKind = "timed_block" // "timed_block:<user>:<other>:<end in Unix seconds>"
 	likeKind       = "like"        // "like:<post>:<user>"
 )
 
-// Block calls change to make one user block another until a time, or for good if the time is zero.
-// It then updates everything that depends on the block: the reverse index, the follows in both
-// directions, and the lists on which each has the other. It can be repeated; if a crash interrupts
-// it, another process completes it, even after the block has ended.
+// Block calls change to make one user block another until a time, or indefinitely if the time is
+// zero. It then updates everything that depends on the block: the reverse index, the follows in
+// both directions, and the lists on which each user has the other. Block can be repeated. After a
+// crash, another process completes it, even if the block has ended by then.
 func (h *Homes) Block(ctx context.Context, from, to int64, until time.Time, change func() error) error {
 	if until.IsZero() {
 		return h.mirror(ctx, blockKind, from, storage.Itoa(to), change)
@@ -30,9 +30,9 @@ func (h *Homes) Block(ctx context.Context, from, to int64, until time.Time, chan
 	return h.mirror(ctx, timedBlockKind, from, storage.Itoa(to)+":"+storage.Seconds(until), change)
 }
 
-// Unblock ends a block by calling change; see Block. If the block has not ended the follows yet,
-// because a process failed or died, Unblock ends them first: once the block is gone, nothing shows
-// that this is still to do.
+// Unblock ends a block by calling change; see Block. If a process failed or died before it ended
+// the follows, Unblock ends them first, because nothing shows that they must end once the block is
+// gone.
 func (h *Homes) Unblock(ctx context.Context, from, to int64, change func() error) error {
 	return h.mirror(ctx, blockKind, from, storage.Itoa(to), func() error {
 		if err := h.endRemaining(ctx, from, to); err != nil {
@@ -42,11 +42,13 @@ func (h *Homes) Unblock(ctx context.Context, from, to int64, change func() error
 	})
 }
 
-// Like changes a like on a Cluster and mirrors it to the user's own list of likes; see Block.
+// Like calls change to change a like on a Cluster, and mirrors the like to the user's own list of
+// likes; see Block.
 func (h *Homes) Like(ctx context.Context, post, user int64, change func() error) error {
 	return h.mirror(ctx, likeKind, post, storage.Itoa(user), change)
 }
 
+// mirror calls change within a task, which copies the changed key to its mirror.
 func (h *Homes) mirror(ctx context.Context, kind string, id int64, other string, change func() error) error {
 	return h.tasks.Do(ctx, fmt.Sprintf("%s:%d:%s", kind, id, other), ignoreContext(change), nil)
 }
@@ -54,9 +56,9 @@ func (h *Homes) mirror(ctx context.Context, kind string, id int64, other string,
 // parsePair parses a task argument that consists of two IDs.
 func parsePair(argument string) (first, second int64, ok bool) {
 	left, right, _ := strings.Cut(argument, ":")
-	first, isOne := storage.ParseID(left)
-	second, isTwo := storage.ParseID(right)
-	return first, second, isOne && isTwo
+	first, isFirst := storage.ParseID(left)
+	second, isSecond := storage.ParseID(right)
+	return first, second, isFirst && isSecond
 }
 
 func (h *Homes) likeTask(ctx context.Context, argument string) error {
@@ -98,8 +100,8 @@ func (h *Homes) timedBlockTask(ctx context.Context, argument string) error {
 	return h.finishBlock(ctx, from, to, float64(until))
 }
 
-// finishBlock applies the consequences of a block that is stored, or was stored until its end: the
-// server drops a block that has ended.
+// finishBlock applies the consequences of a block that is stored, or that was stored until it ended
+// at end. A block that has ended is removed.
 func (h *Homes) finishBlock(ctx context.Context, from, to int64, end float64) error {
 	if err := h.relations.MirrorBlock(ctx, from, to, h.now()); err != nil {
 		return err
@@ -120,7 +122,7 @@ func (h *Homes) finishBlock(ctx context.Context, from, to int64, end float64) er
 	return h.endOthers(ctx, from, to)
 }
 
-// endOthers ends what a block ends besides the follows.
+// endOthers ends everything other than follows that a block ends.
 func (h *Homes) endOthers(ctx context.Context, from, to int64) error {
 	if h.onBlock == nil {
 		return nil
@@ -128,7 +130,7 @@ func (h *Homes) endOthers(ctx context.Context, from, to int64) error {
 	return h.onBlock(ctx, from, to)
 }
 
-// endRemaining ends the follows and everything else that the task of a block has not ended yet.
+// endRemaining ends everything that a block ends, as far as the task of the block has not done so.
 func (h *Homes) endRemaining(ctx context.Context, from, to int64) error {
 	until, err := h.blockedUntil(ctx, from, to)
 	if err != nil || until == 0 {
@@ -154,7 +156,8 @@ func blockOf(from, to int64) storage.SetEntry {
 	return storage.SetEntry{Key: storage.BlockedKey(from), Member: storage.Itoa(to)}
 }
 
-// blockedUntil returns when a block ends, which may be in the past, or 0 if there is none.
+// blockedUntil returns the time at which a block ends, which may be in the past, or 0 if there is
+// no block.
 func (h *Homes) blockedUntil(ctx context.Context, from, to int64) (float64, error) {
 	score, err := storage.EntryScore(ctx, h.client, blockOf(from, to))
 	if err != nil || score == "" {
@@ -163,8 +166,9 @@ func (h *Homes) blockedUntil(ctx context.Context, from, to int64) (float64, erro
 	return strconv.ParseFloat(score, 64)
 }
 
-// endFollows ends the follows between two users that began before the end of a block. Nobody can
-// follow during the block, so a later follow is a new one. Each end is a task, recorded beforehand.
+// endFollows ends the follows between two users that began before the end of a block. Neither user
+// can follow the other during the block, so a later follow is a new one. endFollows first records a
+// task for each follow.
 func (h *Homes) endFollows(ctx context.Context, from, to int64, until float64) error {
 	members := []string{homeMember(from, to), homeMember(to, from)}
 	if err := h.tasks.Note(ctx, members...); err != nil {

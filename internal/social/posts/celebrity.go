@@ -26,11 +26,12 @@ func (w *writer) audienceCommands(job *Job) rueidis.Commands {
 	return nil
 }
 
-// chooseAudience skips the author's followers if the author's posts are merged into home timelines
-// at read time. The audience of a reply is the users who follow both authors, so it starts from the
-// smaller of the two sets of followers. It reports whether the job starts elsewhere than with the
-// followers of its author. A repeated job decides again.
-func (w *writer) chooseAudience(ctx context.Context, job *Job, res []rueidis.RedisResult) (elsewhere bool, err error) {
+// chooseAudience chooses the set of followers with which a job starts. It skips the author's
+// followers if the author's posts are merged into home timelines at read time. The audience of a
+// reply is the users who follow both authors, so the job starts with the smaller of the two sets of
+// followers. changed reports whether the job does not start with the set whose first page the
+// caller has read. A repeated job chooses again.
+func (w *writer) chooseAudience(ctx context.Context, job *Job, res []rueidis.RedisResult) (changed bool, err error) {
 	switch {
 	case len(res) == 0:
 		return false, nil
@@ -41,9 +42,9 @@ func (w *writer) chooseAudience(ctx context.Context, job *Job, res []rueidis.Red
 				return false, fmt.Errorf("social: count followers: %w", err)
 			}
 		}
-		was := job.fromParentAuthor // the first page was read from these followers
+		before := job.fromParentAuthor // determines the set whose first page was read
 		job.fromParentAuthor = n[1] < n[0]
-		return job.fromParentAuthor != was, nil
+		return job.fromParentAuthor != before, nil
 	}
 	merged, err := w.celebrities.Decide(ctx, job.Author, job.post, job.Fields != nil, res)
 	if merged {

@@ -1,15 +1,15 @@
--- Writes a new post, never over another key, and adds its fan-out to the unfinished tasks.
+-- Writes a new post unless the key is in use, and adds its fan-out to the unfinished tasks.
 -- KEYS[1]   the hash of the post
 -- KEYS[2]   the tasks; omitted on a Cluster, where they are in another slot, and for a post
 --           without a task
--- ARGV[1]   its task
--- ARGV[2]   how long the caller holds the task, in microseconds
+-- ARGV[1]   the task of the post
+-- ARGV[2]   the time for which the caller holds the task, in microseconds
 -- ARGV[3..] field, value, field, value ...
 -- Reply     1 if the hash now holds this post, including when an earlier attempt of the same
 --           write succeeded and the text was edited since; 2 if the post was deleted since,
 --           which leaves its author and time; 0 if the key holds something else;
---           then the token of the task, empty without one, and the replication history; then the
---           time in milliseconds if this call wrote the post
+--           then the token of the task, empty without a task, and the replication history; then
+--           the time in milliseconds if this call wrote the post
 local function task()
   return KEYS[2] and lease(KEYS[2], 0, ARGV[1], now() + ARGV[2]) or ''
 end

@@ -48,8 +48,8 @@ type stub struct {
 	body     *string  // the indexed text; nil if there is none
 	earlier  []string // earlier texts, latest first
 	to       int64    // the author of the parent
-	marks    int64    // the number of likes and reposts it counts
-	unmarked bool     // the script that deleted it found no likes and no reposts
+	marks    int64    // the number of likes and reposts of the post
+	unmarked bool     // the script that deleted the post found no likes and no reposts
 }
 
 // places returns the lists that the post was on before it was deleted.
@@ -70,13 +70,14 @@ type Deletions struct {
 // isGone reports whether a post is deleted, or erased with its stub.
 func (s stub) isGone() bool { return !s.exists || s.isDeleted }
 
+// argument returns the argument of the tasks of the post.
 func (s stub) argument() string { return identity(s.id, s.author, s.time) }
 
-// Delete deletes a post: first its text, so that nobody sees it any more, then its entry in every
-// list except home timelines, whose readers skip it. Many likes and reposts are removed in the
-// background. Delete can be repeated from its start; if the fan-out of the post has continued in
-// the meantime, repeating it removes the post from the lists again. It is no error if the post does
-// not exist.
+// Delete deletes a post: first its text, so that nobody sees the post any more, then its entry in
+// every list except home timelines, whose readers skip deleted posts. If there are many likes and
+// reposts, a background task removes them. Delete can be repeated; if the fan-out of the post has
+// continued in the meantime, a repeated Delete removes the post from the lists again. It is no
+// error if the post does not exist.
 func (d *Deletions) Delete(ctx context.Context, post int64) error {
 	s, err := d.read(ctx, post)
 	if err != nil || !s.exists {
@@ -100,7 +101,8 @@ func (d *Deletions) delete(ctx context.Context, s stub) error {
 		})
 }
 
-// read reads a post with its texts. It reads earlier texts only if the post says that it has some.
+// read reads a post with its texts. It reads earlier texts only if the hash of the post says that
+// there are any.
 func (d *Deletions) read(ctx context.Context, post int64) (stub, error) {
 	s, edited, err := d.readTexts(ctx, post)
 	if err == nil && edited {
@@ -115,8 +117,8 @@ func (d *Deletions) readAll(ctx context.Context, post int64) (stub, error) {
 	return s, err
 }
 
-// readTexts reads a post with its text and, with the given command, the earlier texts. edited
-// reports whether it may have earlier texts.
+// readTexts reads a post with its text and, with the command earlier, its earlier texts. edited
+// reports whether the post may have earlier texts.
 func (d *Deletions) readTexts(ctx context.Context, post int64, earlier ...rueidis.Completed) (s stub, edited bool, err error) {
 	read := d.client.B().Hmget().Key(storage.PostKey(post)).
 		Field(slices.Concat(stubFields, []string{"to", "likes", "reposts", "edited", "body", "deleted_body"})...).Build()
@@ -126,13 +128,13 @@ func (d *Deletions) readTexts(ctx context.Context, post int64, earlier ...rueidi
 		return stub{}, false, fmt.Errorf("social: read a post: %w", err)
 	}
 	s = parseStub(post, fields)
-	more := fields[len(stubFields):]
-	s.to, _ = storage.ParseID(more[0])
-	for _, count := range more[1:3] {
+	extra := fields[len(stubFields):]
+	s.to, _ = storage.ParseID(extra[0])
+	for _, count := range extra[1:3] {
 		n, _ := strconv.ParseInt(count, 10, 64)
 		s.marks += n
 	}
-	edited = more[3] != ""
+	edited = extra[3] != ""
 	if values, err := res[0].ToArray(); err == nil { // a text may be empty
 		for i, value := range values[len(values)-2:] {
 			if text, err := value.ToString(); err == nil {
@@ -147,8 +149,8 @@ func (d *Deletions) readTexts(ctx context.Context, post int64, earlier ...rueidi
 	return s, edited, err
 }
 
-// hide turns a post that was read with its texts into a stub, removes it from all lists except
-// those of its likes and reposts, and returns the stub.
+// hide turns a post that was read with its texts into a stub, removes the post from all lists
+// except those of its likes and reposts, and returns the stub.
 func (d *Deletions) hide(ctx context.Context, s stub) (stub, error) {
 	s, err := d.makeStub(ctx, s)
 	if err == nil {
@@ -192,8 +194,8 @@ func (d *Deletions) deleteTask(ctx context.Context, argument string) error {
 	return d.clear(ctx, s)
 }
 
-// clear removes what hide leaves of a post: its words in the search index, its reposts and likes,
-// and its pictures.
+// clear removes the data of a post that hide leaves: its words in the search index, its reposts and
+// likes, and its pictures.
 func (d *Deletions) clear(ctx context.Context, s stub) error {
 	err := d.writer.words.unindex(ctx, s)
 	if err == nil && !s.unmarked {
@@ -211,8 +213,8 @@ func (d *Deletions) clear(ctx context.Context, s stub) error {
 	return nil
 }
 
-// removePictures deletes the pictures of a deleted post, and only then the fields that name them,
-// so that a repetition finds any that a crash left.
+// removePictures deletes the pictures of a deleted post, and then the fields that name the
+// pictures, so that a repeated call finds pictures that a crash left.
 func (d *Deletions) removePictures(ctx context.Context, s stub) error {
 	if s.media == "" || d.pictures == nil {
 		return nil
@@ -223,8 +225,8 @@ func (d *Deletions) removePictures(ctx context.Context, s stub) error {
 	return d.client.Do(ctx, d.client.B().Hdel().Key(storage.PostKey(s.id)).Field("media", "sensitive").Build().ToRetryable()).Error()
 }
 
-// makeStub removes the visible text of a post, provided it is still the one that was read, and
-// returns the stub; see unindex.
+// makeStub removes the visible text of a post and returns the stub. If the text has changed since
+// it was read, makeStub reads the post again. See also unindex.
 func (d *Deletions) makeStub(ctx context.Context, s stub) (stub, error) {
 	for s.exists && !s.isDeleted {
 		var body string
@@ -255,6 +257,7 @@ func (d *Deletions) makeStub(ctx context.Context, s stub) (stub, error) {
 // stubFields are the fields of a post that a stub keeps.
 var stubFields = []string{"user_id", "parent", "root", "repost_of", "tags", "deleted", "time", "media", "source"}
 
+// readStub reads the fields of a post that a stub keeps.
 func (w *writer) readStub(ctx context.Context, post int64) (stub, error) {
 	fields, err := reply.Fields(w.client.Do(ctx, w.client.B().Hmget().Key(storage.PostKey(post)).Field(stubFields...).Build()))
 	if err != nil {
@@ -263,6 +266,7 @@ func (w *writer) readStub(ctx context.Context, post int64) (stub, error) {
 	return parseStub(post, fields), nil
 }
 
+// parseStub parses the values of stubFields.
 func parseStub(post int64, fields []string) stub {
 	s := stub{id: post, tags: splitTags(fields[4]), isDeleted: fields[5] != "", time: fields[6], media: social.Media(fields[7]), imported: fields[8] != ""}
 	s.author, s.exists = storage.ParseID(fields[0])
@@ -293,7 +297,7 @@ func (w *writer) stubOf(ctx context.Context, argument string) (stub, error) {
 // timeline.
 func (d *Deletions) removeOwn(ctx context.Context, s stub) error {
 	places := s.places()
-	places.Root = 0 // detach removes it from its conversation
+	places.Root = 0 // detach removes the post from its conversation
 	var cmds rueidis.Commands
 	for _, key := range places.Entries() {
 		cmds = append(cmds, d.remove(key, s.id))
@@ -323,26 +327,26 @@ func (d *Deletions) detach(ctx context.Context, s stub) error {
 	return nil
 }
 
-// drop removes users with these scores from a sorted set of a post, and updates the counter of
-// those left.
+// drop removes users with the given scores from a sorted set of a post, and updates the counter of
+// the set.
 func (w *writer) drop(ctx context.Context, post int64, set, counter string, members ...string) error {
 	return dropMembersScript.RunFenced(ctx, w.client, []string{storage.PostKey(post), set}, append([]string{counter}, members...)).Error()
 }
 
-// removeStub removes a deleted reply from its conversation. While it has replies itself it stays
-// there as a stub, listed in `stubs` of its parent. A stub leaves with its last reply.
+// removeStub removes a deleted reply from its conversation. A reply that still has replies stays
+// there as a stub, which is listed in `stubs` of its parent, until its last reply is removed.
 func (w *writer) removeStub(ctx context.Context, s stub) error {
 	for s.parent != 0 {
-		has, err := w.hasReplies(ctx, s.id)
+		hasReplies, err := w.hasReplies(ctx, s.id)
 		if err != nil {
 			return err
 		}
-		if has {
+		if hasReplies {
 			if _, err := w.removeReply(ctx, s, true); err != nil {
 				return err
 			}
-			// Its last reply may have left concurrently, without seeing this write.
-			if has, err = w.hasReplies(ctx, s.id); err != nil || has {
+			// The last reply may have been removed concurrently, before this write.
+			if hasReplies, err = w.hasReplies(ctx, s.id); err != nil || hasReplies {
 				return err
 			}
 		}
@@ -361,7 +365,7 @@ func (w *writer) removeStub(ctx context.Context, s stub) error {
 	return nil
 }
 
-// keepStub puts a deleted post that has a reply again back into its conversation, together with the
+// keepStub returns a deleted post that has a reply again to its conversation, together with the
 // deleted posts above it.
 func (w *writer) keepStub(ctx context.Context, post int64) error {
 	for {
@@ -389,11 +393,11 @@ func (w *writer) hasReplies(ctx context.Context, post int64) (bool, error) {
 // removeReply removes a deleted reply from its parent, which keeps it as a stub if isStub is set.
 // It reports whether the parent is itself a stub with no replies left.
 func (w *writer) removeReply(ctx context.Context, s stub, isStub bool) (bool, error) {
-	stays := "0"
+	keep := "0"
 	if isStub {
-		stays = "1"
+		keep = "1"
 	}
 	return removeReplyScript.RunFenced(ctx, w.client,
 		[]string{storage.PostKey(s.parent), storage.RepliesKey(s.parent), storage.StubsKey(s.parent)},
-		[]string{storage.Itoa(s.id), stays}).AsBool()
+		[]string{storage.Itoa(s.id), keep}).AsBool()
 }

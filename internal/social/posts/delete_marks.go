@@ -41,11 +41,11 @@ func MirrorRepost(ctx context.Context, client rueidis.Client, user, post int64) 
 	return err
 }
 
-// pageOfMarks is how many likes or reposts are removed at a time.
+// pageOfMarks is the number of likes or reposts that are removed at a time.
 const pageOfMarks = 100
 
-// deleteReposts deletes the reposts of a deleted post. The post counts each repost until nothing is
-// left of it, so a repetition finds any that a crash interrupted.
+// deleteReposts deletes the reposts of a deleted post. The post lists a repost until nothing else
+// is left of the repost, so a repeated call finds reposts whose deletion a crash interrupted.
 func (d *Deletions) deleteReposts(ctx context.Context, post int64) error {
 	return d.eachPage(ctx, storage.RepostersKey(post), func(page []string) error {
 		for i := 0; i+1 < len(page); i += 2 {
@@ -65,7 +65,7 @@ func (d *Deletions) deleteReposts(ctx context.Context, post int64) error {
 	})
 }
 
-// deleteRepost deletes a repost that its deleted original still counts.
+// deleteRepost deletes a repost that its deleted original still lists.
 func (d *Deletions) deleteRepost(ctx context.Context, s stub) error {
 	s, err := d.makeStub(ctx, s)
 	if err != nil {
@@ -74,16 +74,16 @@ func (d *Deletions) deleteRepost(ctx context.Context, s stub) error {
 	return d.removeOwn(ctx, s)
 }
 
-// removeLikes removes a post from everybody's likes.
+// removeLikes removes a post from the likes of all users.
 func (d *Deletions) removeLikes(ctx context.Context, post int64) error {
 	return d.eachPage(ctx, storage.LikersKey(post), func(page []string) error {
 		return d.dropMarks(ctx, post, storage.LikersKey(post), "likes", storage.LikedPrefix, page)
 	})
 }
 
-// dropMarks removes a deleted post from the sets of these users (user, score, user, score ...), and
-// then the users from the post's own set. A user who was added to the post's set but not yet to
-// their own is no longer added there: the code that copies the mark checks again afterwards.
+// dropMarks removes a deleted post from the sets of the users in page (user, score, user, score
+// ...), and then the users from the post's own set. Code that concurrently copies a mark to a
+// user's set checks the post's set afterwards, and so removes the copy.
 func (d *Deletions) dropMarks(ctx context.Context, post int64, set, counter, prefix string, page []string) error {
 	var cmds rueidis.Commands
 	for i := 0; i < len(page); i += 2 {

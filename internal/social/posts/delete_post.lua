@@ -1,17 +1,17 @@
--- Deletes a post, so that nobody can read its text any more. A stub remains for good and marks
--- its place; until its words have left the search index, its text remains in another field, with
--- its earlier texts. Repeating it changes nothing.
+-- Deletes a post, so that nobody can read its text any more. A stub remains in place of the post.
+-- Until the words of the post have been removed from the search index, the text remains in another
+-- field, and the earlier texts remain in their list. Idempotent.
 -- KEYS[1]   the hash of the post
--- KEYS[2]   the list of its earlier texts
--- KEYS[3]   the users who like it
--- KEYS[4]   the users who have reposted it
--- ARGV[1]   the time now
+-- KEYS[2]   the list of earlier texts
+-- KEYS[3]   the users who like the post
+-- KEYS[4]   the users who have reposted the post
+-- ARGV[1]   the current time
 -- ARGV[2]   the text as the caller has read it
--- ARGV[3]   how many earlier texts there were
--- ARGV[4]   the tags of all of these texts, separated by spaces
--- Reply     1 if this call deleted the post, and how many of the last two keys exist: a
---           deleted post gets no more likes or reposts; 2 if its text has changed, or it
---           was already deleted; 0 if there is no such post
+-- ARGV[3]   the number of earlier texts that the caller has read
+-- ARGV[4]   the tags of all these texts, separated by spaces
+-- Reply     1 if this call deleted the post, and the number of existing keys among the last two,
+--           because a deleted post gets no more likes or reposts; 2 if a text has changed or
+--           the post was already deleted; 0 if the post does not exist
 local post = redis.call('HMGET', KEYS[1], 'user_id', 'deleted', 'body')
 if not post[1] then
   return {0}

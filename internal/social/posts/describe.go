@@ -18,15 +18,15 @@ var (
 	describePostScript = script.New(describePostSource).Retryable()
 )
 
-// Description is what an author can change about the pictures of a post.
+// Description has the properties of a post's pictures that the author can change.
 type Description struct {
 	Pictures  []media.Chosen // new picture descriptions; other pictures keep theirs
 	Sensitive bool           // the pictures are shown after a click
 }
 
 // Describe changes the descriptions of the pictures of a post. It returns *InvalidError if a text
-// is not allowed or somebody changed the pictures at the same time, ErrForbidden if the address is
-// blocked, ErrNotFound, or ErrNotAuthor. Two round trips.
+// is not allowed or the pictures were changed concurrently, ErrForbidden if the address is blocked,
+// ErrNotFound, or ErrNotAuthor. Two round trips.
 func (p *Service) Describe(ctx context.Context, author social.User, id int64, d Description) error {
 	err := p.opt.Blocklist.CheckAddress(ctx)
 	if err == nil {
@@ -41,11 +41,11 @@ func (p *Service) Describe(ctx context.Context, author social.User, id int64, d 
 	}
 	pictures := post.Media.Pictures()
 	for i := range pictures {
-		at := slices.IndexFunc(d.Pictures, func(c media.Chosen) bool { return c.ID == pictures[i].ID })
-		if at < 0 {
+		j := slices.IndexFunc(d.Pictures, func(c media.Chosen) bool { return c.ID == pictures[i].ID })
+		if j < 0 {
 			continue
 		}
-		if pictures[i].Alt, err = media.CleanAlt(d.Pictures[at].Alt); err != nil {
+		if pictures[i].Alt, err = media.CleanAlt(d.Pictures[j].Alt); err != nil {
 			return err
 		}
 	}

@@ -1,9 +1,9 @@
--- Replaces the media field of a post. Repeating it changes nothing.
+-- Replaces the media field of a post. Idempotent.
 -- KEYS[1]   the hash of the post
--- ARGV[1]   its pictures, as the caller has read them
--- ARGV[2]   the new ones
--- ARGV[3]   1 to show them only after a click, else empty
--- Reply     1; 2 if its pictures have changed since; 0 if there is no such post, or it is deleted
+-- ARGV[1]   the media field as the caller has read it
+-- ARGV[2]   the new media field
+-- ARGV[3]   1 to show the pictures only after a click, else empty
+-- Reply     1; 2 if the field has changed since; 0 if the post does not exist or is deleted
 local post = redis.call('HMGET', KEYS[1], 'user_id', 'deleted', 'media')
 if not post[1] or post[2] then
   return 0

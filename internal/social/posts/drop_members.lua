@@ -1,9 +1,9 @@
--- Removes users from the likers or the reposters of a post. Repeating it changes nothing.
+-- Removes users from the likers or the reposters of a post. Idempotent.
 -- KEYS[1]   the hash of the post
 -- KEYS[2]   the sorted set
--- ARGV[1]   the field that counts the set
+-- ARGV[1]   the field with the size of the set
 -- ARGV[2..] user, score, user, score ...; a user whose score differs stays
--- Reply     how many were removed
+-- Reply     the number of removed users
 local removed = 0
 for i = 2, #ARGV, 2 do
   local score = redis.call('ZSCORE', KEYS[2], ARGV[i])

@@ -47,7 +47,7 @@ func (p *Service) Edit(ctx context.Context, author social.User, id int64, body s
 
 // Edit is an earlier text of a post.
 type Edit struct {
-	Until time.Time // when it was replaced
+	Until time.Time // when the text was replaced
 	Body  string
 }
 
@@ -66,9 +66,9 @@ func (p *Service) Edits(ctx context.Context, id int64) ([]Edit, error) {
 	return edits, nil
 }
 
-// Delete deletes a post of the author, and its reposts. Nobody sees it from now on; a stub remains
-// if it has replies. Repeating it changes nothing. It returns ErrNotFound, or ErrNotAuthor for
-// another user's post.
+// Delete deletes a post of the author, and its reposts. If the post has replies, its conversation
+// shows a stub from now on. Repeating the deletion changes nothing. Delete returns ErrNotFound, or
+// ErrNotAuthor for another user's post.
 func (p *Service) Delete(ctx context.Context, author social.User, id int64) error {
 	s, err := p.opt.FanOut.Deletions.read(ctx, id)
 	switch {

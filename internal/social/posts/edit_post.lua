@@ -1,11 +1,11 @@
--- Replaces the text of a post and keeps the earlier one. Repeating it changes nothing.
+-- Replaces the text of a post and keeps the earlier text. Idempotent.
 -- KEYS[1]   the hash of the post
--- KEYS[2]   the list of its earlier texts, latest first
+-- KEYS[2]   the list of earlier texts, latest first
 -- ARGV[1]   the new text
--- ARGV[2]   the time now
+-- ARGV[2]   the current time
 -- ARGV[3]   the maximum number of earlier texts
--- Reply     1 if the post has the text; 2 if it already has the maximum number of earlier texts;
---           0 if there is no such post, or it is deleted
+-- Reply     1 if the post has the text; 2 if the post already has the maximum number of earlier
+--           texts; 0 if the post does not exist or is deleted
 local post = redis.call('HMGET', KEYS[1], 'user_id', 'deleted', 'body')
 if not post[1] or post[2] then
   return 0

@@ -19,34 +19,34 @@ import (
 )
 
 const (
-	// pagesAtOnce is how many pages of followers have the post when Publish returns. The background
-	// delivers the rest, in segments.
+	// pagesAtOnce is the number of pages of followers to which Publish delivers a post before it
+	// returns. Background tasks deliver the post to the other followers, in segments.
 	pagesAtOnce = 5
-	// pageGap is the pause after a page of other background work, to let other requests through.
+	// pageGap is the pause after a page of other background work. It lets other requests through.
 	pageGap = 100 * time.Microsecond // about a millisecond, with the resolution of timers
 )
 
-// AtOnce is how many followers have a post by the time Publish returns.
+// AtOnce is the number of followers to whom Publish delivers a post before it returns.
 const AtOnce = pagesAtOnce * pageOfFollowers
 
 // Engine fans posts out. It is safe for concurrent use.
 type Engine struct {
 	Deletions *Deletions // of posts
 	Homes     *Homes     // changes to home timelines other than new posts
-	Imports   *Imports   // of posts written elsewhere
+	Imports   *Imports   // of posts written on other sites
 
 	db
 	writer   *writer
 	segments *segments
 	ids      ids
-	notices  *notify.Service // nil: nobody is notified; see New
+	notices  *notify.Service // set by New; if nil, nobody is notified
 }
 
-// Pictures manages the pictures of posts. Both methods can be repeated, and belong to work that is
-// retried until it succeeds.
+// Pictures manages the pictures of posts. The callers of both methods retry until the call
+// succeeds.
 type Pictures interface {
 	// Attach assigns pictures to a post that already has them in its hash, before it is on any
-	// timeline. It returns *InvalidError if another post has one of them.
+	// timeline. It returns *InvalidError if another post has one of the pictures.
 	Attach(ctx context.Context, post, author int64, media social.Media) error
 	// Remove deletes the pictures of a deleted post.
 	Remove(ctx context.Context, post int64, media social.Media) error
@@ -59,13 +59,13 @@ type EngineOptions struct {
 	// Celebrities are the authors whose posts are not pushed to the home timelines of their
 	// followers; nil on a single server.
 	Celebrities *storage.Celebrities
-	// Search indexes the words of posts. If it fails, the work is retried.
+	// Search indexes the words of posts. If it fails, the calling task is retried.
 	Search *search.Posts
-	// OnTags is called with the tags of a post that was added to their sets or removed from them.
-	// If it fails, it is retried with the work it belongs to.
+	// OnTags is called with the tags to whose sets a post was added, or from whose sets a post was
+	// removed. If it fails, the calling task is retried.
 	OnTags func(ctx context.Context, tags []string) error
 	// OnBlock is called with two users once a block between them has ended their follows, to end
-	// anything else that depends on it. If it fails, it is retried with the work it belongs to.
+	// anything else that a block ends. If it fails, the calling task is retried.
 	OnBlock func(ctx context.Context, from, to int64) error
 	// Pictures manages the pictures of posts.
 	Pictures Pictures
@@ -73,8 +73,8 @@ type EngineOptions struct {
 	Now      func() time.Time
 }
 
-// NewEngine returns an engine on the database behind client, which the caller keeps owning. Start
-// starts it, Close stops it.
+// NewEngine returns an engine on the database of client, which the caller must close. Start starts
+// the engine, and Close stops it.
 func NewEngine(client rueidis.Client, opt EngineOptions) *Engine {
 	tasks := work.New(client, opt.Log)
 	d := db{
@@ -115,8 +115,8 @@ func (e *Engine) Start(works bool) { e.tasks.Start(works) }
 // Tasks returns the engine of the background tasks.
 func (e *Engine) Tasks() *work.Engine { return e.tasks }
 
-// Close stops the background tasks and waits for them. Unfinished ones stay in `tasks` for other
-// processes. The client stays open.
+// Close stops the background tasks and waits for them. Unfinished tasks stay in `tasks` for other
+// processes. Close does not close the client.
 func (e *Engine) Close() { e.tasks.Close() }
 
 // NewJob returns the fan-out of a new post.
@@ -125,9 +125,9 @@ func (e *Engine) NewJob(ctx context.Context, entry Entry) Job {
 }
 
 // Create writes the post of a job under a new ID. If the ID from the counter is in use, as after a
-// server lost its last second of writes, it takes the next one. From then on the fan-out will be
-// completed, whatever interrupts it. A job that already has an ID keeps it if that ID is free, so
-// Create can be repeated after an error.
+// server lost its last second of writes, Create uses the next ID. Once Create has written the post,
+// the fan-out will be completed, whatever interrupts it. A job that already has an ID keeps the ID
+// if it is free, so Create can be repeated after an error.
 func (e *Engine) Create(ctx context.Context, job *Job) error {
 	for {
 		if job.post == 0 {
@@ -150,17 +150,17 @@ func (e *Engine) CreateAs(ctx context.Context, job *Job, id int64) (bool, error)
 	job.post = id
 	created, err := e.writer.create(ctx, job)
 	e.ids.saw(id)
-	if errors.Is(err, errDeleted) { // by an earlier attempt whose reply was lost
+	if errors.Is(err, errDeleted) { // an earlier attempt, whose reply was lost, wrote the post
 		return true, nil
 	}
 	return created, err
 }
 
 // Publish puts a post on the author's timelines and on those of the first thousand followers or so,
-// and leaves the rest to the background. If it is interrupted, it logs that and the background
-// retries the fan-out. It returns ErrRefused for a reply or a repost whose other post is gone, and
-// also *InvalidError if another post has claimed the pictures; in both cases the post is deleted.
-// It returns social.ErrUncertain if a failover may lose the post.
+// and leaves the other followers to background tasks. If it fails in between, a background task
+// retries the fan-out. It returns ErrRefused if the parent or original of the post is gone, or,
+// along with *InvalidError, if another post has claimed the pictures; in both cases it deletes the
+// post. It returns social.ErrUncertain if a failover may lose the post.
 func (e *Engine) Publish(ctx context.Context, job Job) error {
 	err := e.writer.attach(ctx, &job, true)
 	if errors.Is(err, ErrRefused) {

@@ -23,14 +23,14 @@ var (
 	editPostScript = script.New(editPostSource).Retryable()
 )
 
-// MaxEdits limits how many earlier texts a post keeps.
+// MaxEdits is the maximum number of earlier texts of a post.
 const MaxEdits = 50
 
-// ErrEdits: the post already has the maximum number of earlier texts.
+// ErrEdits means that the post already has the maximum number of earlier texts.
 var ErrEdits = errors.New("social: edited too often")
 
-// Edit replaces the text of a post. It returns ErrNoPost if it does not exist, or ErrEdits.
-// Repeating it changes nothing.
+// Edit replaces the text of a post. It returns ErrNoPost if the post does not exist, or ErrEdits.
+// Repeating the edit changes nothing.
 func (e *Engine) Edit(ctx context.Context, post int64, body string) error {
 	s, err := e.writer.readStub(ctx, post)
 	if err != nil {
@@ -80,7 +80,7 @@ func (e *Engine) Edited(ctx context.Context, post int64) error {
 }
 
 // finishEdit makes the search index and the sets of tags agree with the text of an edited post, and
-// puts the post on the home timelines of those who follow its new tags. It can be repeated from its
+// puts the post on the home timelines of users who follow its new tags. It can be repeated from its
 // start. It reads the text again at the end, so the last run has seen the latest text.
 func (e *Engine) finishEdit(ctx context.Context, post int64) error {
 	for {
@@ -94,8 +94,8 @@ func (e *Engine) finishEdit(ctx context.Context, post int64) error {
 			return err
 		}
 		err = e.writer.finishEdit(ctx, job)
-		otherWords := errors.Is(err, errOtherWords)
-		if err != nil && !otherWords {
+		wordsDiffer := errors.Is(err, errWordsDiffer)
+		if err != nil && !wordsDiffer {
 			return fmt.Errorf("social: edit post %d: %w", post, err)
 		}
 		current, err := e.reread(ctx, post)
@@ -104,7 +104,7 @@ func (e *Engine) finishEdit(ctx context.Context, post int64) error {
 			return err
 		case current[0] != "":
 			return e.Deletions.Delete(ctx, post)
-		case current[1] == job.text && otherWords:
+		case current[1] == job.text && wordsDiffer:
 			return e.tasks.Add(ctx, searchKind+":"+storage.Itoa(post))
 		case current[1] == job.text:
 			return nil
@@ -112,45 +112,46 @@ func (e *Engine) finishEdit(ctx context.Context, post int64) error {
 	}
 }
 
+// finishEdit is one run of Engine.finishEdit, for the text that job has.
 func (w *writer) finishEdit(ctx context.Context, job Job) error {
 	earlier, err := earlierTexts(w.client.Do(ctx, w.words.earlierCommand(job.post)))
 	if err != nil {
 		return err
 	}
-	indexed := w.words.reindex(ctx, &job, earlier)
-	if indexed != nil && !errors.Is(indexed, errOtherWords) {
-		return indexed
+	indexErr := w.words.reindex(ctx, &job, earlier)
+	if indexErr != nil && !errors.Is(indexErr, errWordsDiffer) {
+		return indexErr
 	}
-	var old []string
+	var oldTags []string
 	for _, body := range earlier {
-		old = append(old, text.Tags(body)...)
+		oldTags = append(oldTags, text.Tags(body)...)
 	}
-	slices.Sort(old)
-	old = slices.Compact(old)
-	before, is := job.places(), job.places().Entries()
-	before.Tags = old
+	slices.Sort(oldTags)
+	oldTags = slices.Compact(oldTags)
+	before, entries := job.places(), job.places().Entries()
+	before.Tags = oldTags
 	var cmds rueidis.Commands
 	for _, key := range before.Entries() {
-		if !slices.Contains(is, key) {
+		if !slices.Contains(entries, key) {
 			cmds = append(cmds, w.remove(key, job.post))
 		}
 	}
-	// All tags, because an earlier text with one of them may have been followed by a text without
-	// it.
-	for _, key := range is[len(is)-len(job.Tags):] {
+	// Add the post to the sets of all its tags: a tag of the first text may have been missing from
+	// a later one.
+	for _, key := range entries[len(entries)-len(job.Tags):] {
 		cmds = append(cmds, w.put(key, job.post))
 	}
 	if err := writeAll(ctx, w.client, cmds); err != nil {
 		return err
 	}
-	if err := w.changedTags(ctx, slices.Concat(old, job.Tags)); err != nil {
+	if err := w.changedTags(ctx, slices.Concat(oldTags, job.Tags)); err != nil {
 		return err
 	}
 	if len(earlier) == 0 {
-		return indexed
+		return indexErr
 	}
-	// Users who follow a tag that every text had already have the post. Users who followed a tag
-	// while the post lacked it do not.
+	// Users who follow a tag that all texts have already have the post. Users who followed a tag
+	// while the post lacked the tag do not.
 	job.Tags = slices.DeleteFunc(job.Tags, func(tag string) bool {
 		return !slices.ContainsFunc(earlier, func(body string) bool { return !slices.Contains(text.Tags(body), tag) })
 	})
@@ -163,5 +164,5 @@ func (w *writer) finishEdit(ctx context.Context, job Job) error {
 			return ctx.Err()
 		}
 	}
-	return indexed
+	return indexErr
 }

@@ -1,8 +1,8 @@
--- Removes what a deleted post still says about its author. If replies need its place in their
--- conversation, the place remains. Repeating it changes nothing.
+-- Removes the stub of a deleted post. If the post has replies, a stub without data about the author
+-- remains. Idempotent.
 -- KEYS[1]   the hash of the post
--- KEYS[2]   the set of its replies
--- KEYS[3]   the set of its deleted replies that have replies
+-- KEYS[2]   the set of replies to the post
+-- KEYS[3]   the set of deleted replies to the post that have replies
 -- ARGV[1]   the id of the author
 -- Reply     1, or 0 if the post is not deleted or belongs to another author
 local post = redis.call('HMGET', KEYS[1], 'user_id', 'deleted')

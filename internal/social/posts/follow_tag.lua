@@ -1,4 +1,4 @@
--- Adds a tag to those that a user follows. Repeating it changes nothing.
+-- Adds a tag to the tags that a user follows. Idempotent.
 -- KEYS[1]   the tags that the user follows, by time
 -- ARGV[1]   the tag
 -- ARGV[2]   the time, in Unix seconds

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// filledPosts is how many posts a new follow adds to a home timeline.
+	// filledPosts is the maximum number of posts that a new follow adds to a home timeline.
 	filledPosts = 100
 )
 
@@ -25,16 +25,16 @@ type Homes struct {
 }
 
 // Follow starts a follow by calling put, and adds the latest 100 posts and reposts of the followed
-// user to the follower's home timeline. It can be repeated; if a crash interrupts it, another
-// process completes it.
+// user to the follower's home timeline. Follow can be repeated. After a crash, another process
+// completes it.
 func (h *Homes) Follow(ctx context.Context, from, to int64, put func() error) error {
 	return h.tasks.Do(ctx, homeMember(from, to), ignoreContext(put), func(ctx context.Context) error { return h.timelines.fill(ctx, from, to) })
 }
 
-// Unfollow ends a follow by calling remove. It removes nothing from the home timeline: see
-// social.Hears. It can be repeated; on a Cluster, another process completes it if a crash
-// interrupts it. On a single server it is one script: a task, with the steps of a Cluster, would
-// take 1.86 times the CPU of web process and server (0.52 ms for the whole request).
+// Unfollow ends a follow by calling remove. It removes nothing from the home timeline; see
+// social.Hears. Unfollow can be repeated. On a Cluster it is a task, which another process
+// completes after a crash. On a single server it is one script: a task would take 1.86 times the
+// CPU of web process and server (0.52 ms for the whole request).
 func (h *Homes) Unfollow(ctx context.Context, from, to int64, remove func() error) error {
 	if !h.cluster {
 		return remove()
@@ -58,7 +58,7 @@ func (h *Homes) homeTask(ctx context.Context, argument string) error {
 	if err := h.follows.Finish(ctx, from, to, h.now()); err != nil {
 		return err
 	}
-	follows, err := h.timelines.follow(ctx, from, to)
+	follows, err := h.timelines.isFollowing(ctx, from, to)
 	if err == nil && follows {
 		err = h.timelines.fill(ctx, from, to)
 	}

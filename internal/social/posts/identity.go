@@ -10,7 +10,7 @@ import (
 // postKind is the kind of tasks that fan a post out: "post:<id>:<author>:<time>".
 const postKind = "post"
 
-// Member returns the task that fans a post out. time is the post's field of that name.
+// Member returns the task that fans a post out. time is the field `time` of the post.
 func Member(post, author int64, time string) string {
 	return postKind + ":" + identity(post, author, time)
 }
@@ -19,8 +19,8 @@ func Member(post, author int64, time string) string {
 const Stages = 3
 
 // Stage returns the stage in which to finish an interrupted task. Tasks of stage 0 put a post on
-// timelines and record tasks of stage 1, which put it on more. Tasks of stage 2 wait for posts that
-// are being fanned out.
+// timelines and record tasks of stage 1, which put the post on more timelines. Tasks of stage 2
+// wait for posts that are being fanned out.
 func Stage(member string) int {
 	switch kind, _, _ := strings.Cut(member, ":"); kind {
 	case postKind:
@@ -39,9 +39,9 @@ func identity(post, author int64, time string) string {
 // parseIdentity parses the result of identity.
 func parseIdentity(text string) (post, author int64, time string, ok bool) {
 	id, rest, _ := strings.Cut(text, ":")
-	by, time, ok := strings.Cut(rest, ":")
+	user, time, ok := strings.Cut(rest, ":")
 	post, isPost := storage.ParseID(id)
-	author, isAuthor := storage.ParseID(by)
+	author, isAuthor := storage.ParseID(user)
 	return post, author, time, ok && isPost && isAuthor
 }
 

@@ -22,8 +22,9 @@ var (
 	nextIDScript = script.New(nextIDSource).Retryable()
 )
 
-// maxLostPosts is how far the counter can fall back when a server loses writes. An id further ahead
-// was not assigned by Retwis but written by hand, and moving the counter there could not be undone.
+// maxLostPosts is the maximum distance by which the counter can fall back when a server loses
+// writes. An ID that is further ahead was written by hand, and moving the counter there could not
+// be undone.
 const maxLostPosts = 1_000_000
 
 // ids assigns the IDs of posts.
@@ -34,7 +35,7 @@ type ids struct {
 	counter atomic.Int64 // next_post_id when last read
 }
 
-// Claim is the post that a text was assigned to.
+// Claim is the post to which a text is assigned.
 type Claim struct {
 	ID   int64
 	Time time.Time
@@ -42,10 +43,10 @@ type Claim struct {
 	New  bool   // this call assigned the ID
 }
 
-// next returns an ID that no post has had. With a key, it returns the post that an earlier call
-// with that key got within hold, unless the text of that claim is ignored. If the counter is below
-// the largest ID seen, a server lost writes: the counter is moved past that ID, or else a new
-// post would be mistaken for a lost one that a client remembers. Atomic, one round trip.
+// next returns an ID that no post has had. If key is not empty, it returns the claim of an earlier
+// call with the same key within hold, unless the claim's text is ignored. If the counter is below
+// the largest ID seen, a server has lost writes, and the counter moves past that ID, so that a new
+// post is not mistaken for a lost post that a client remembers. Atomic, one round trip.
 func (s *ids) next(ctx context.Context, at time.Time, key, ignored string, hold time.Duration) (Claim, error) {
 	keys, seen := []string{storage.NextPostID}, s.last.Load()
 	if key != "" {
@@ -57,11 +58,11 @@ func (s *ids) next(ctx context.Context, at time.Time, key, ignored string, hold 
 	if err != nil {
 		return Claim{}, err
 	}
-	id, rest, ok := strings.Cut(res[0], " ")
-	c := Claim{Time: storage.ParseTime(rest), Text: res[0], New: res[1] == "1"}
+	id, seconds, ok := strings.Cut(res[0], " ")
+	c := Claim{Time: storage.ParseTime(seconds), Text: res[0], New: res[1] == "1"}
 	var isID bool
 	if c.ID, isID = storage.ParseID(id); !ok || !isID {
-		return Claim{}, fmt.Errorf("social: %s has %q", key, res[0])
+		return Claim{}, fmt.Errorf("social: key %s: %q is not a claim", key, res[0])
 	}
 	if c.New {
 		s.counter.Store(c.ID)
@@ -73,7 +74,7 @@ func (s *ids) next(ctx context.Context, at time.Time, key, ignored string, hold 
 	return c, nil
 }
 
-// saw records the largest post ID that this process knows of.
+// saw records a post ID that this process has seen, unless the ID is too far ahead of the counter.
 func (s *ids) saw(id int64) {
 	if counter := s.counter.Load(); counter > 0 && id > counter+maxLostPosts {
 		return
@@ -92,9 +93,9 @@ func (e *Engine) NextID(ctx context.Context) (int64, error) {
 	return c.ID, err
 }
 
-// Claim is like NextID for a text that counts as the same post if it is repeated within hold: of
-// concurrent calls with the same key, one gets a new ID and the others get the same one. An
-// earlier claim with the text ignored does not count.
+// Claim is like NextID, for a text that counts as the same post if it is repeated within hold. Of
+// several calls with the same key, the first gets a new ID, and the others get the same ID. A claim
+// whose Text is ignored does not count.
 func (e *Engine) Claim(ctx context.Context, key, ignored string, at time.Time, hold time.Duration) (Claim, error) {
 	return e.ids.next(ctx, at, key, ignored, hold)
 }

@@ -12,21 +12,21 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Imported is a post that was written elsewhere, with the field `source`, and the ID reserved for
-// it.
+// Imported is a post that was written on another site, with the field `source`, and the ID reserved
+// for the post.
 type Imported struct {
 	ID int64
 	Entry
 }
 
-// Imports writes posts that were written elsewhere: into their conversations, the search index, and
-// finally the list of their author's imported posts. They appear on no timeline and no tag page,
-// and nobody is notified. The calling import is the task.
+// Imports writes posts that were written on other sites. It adds the posts to their conversations,
+// to the search index, and finally to the author's list of imported posts. The posts appear on no
+// timeline and no tag page, and nobody is notified. Imports records no tasks, because the caller is
+// a task.
 type Imports struct{ engine *Engine }
 
-// Write writes new posts, parents before their replies. It can be repeated; it returns the IDs that
-// belong to other posts by now.
-func (x *Imports) Write(ctx context.Context, posts []Imported) (taken []int64, err error) {
+// Write writes new posts. It returns the IDs that other posts have by now. Write can be repeated.
+func (x *Imports) Write(ctx context.Context, posts []Imported) (inUse []int64, err error) {
 	client, jobs, states := x.engine.client, make([]Job, len(posts)), make([]int64, len(posts))
 	err = storage.AtOnce(len(posts), func(i int) (err error) {
 		jobs[i] = Job{post: posts[i].ID, Entry: posts[i].Entry}
@@ -38,7 +38,7 @@ func (x *Imports) Write(ctx context.Context, posts []Imported) (taken []int64, e
 		}
 		return err
 	})
-	if err == nil { // every parent exists now
+	if err == nil { // all parents exist now
 		err = storage.AtOnce(len(posts), func(i int) error {
 			if states[i] != 1 {
 				return nil
@@ -51,10 +51,10 @@ func (x *Imports) Write(ctx context.Context, posts []Imported) (taken []int64, e
 	}
 	for i, state := range states {
 		if state == 0 {
-			taken = append(taken, posts[i].ID)
+			inUse = append(inUse, posts[i].ID)
 		}
 	}
-	return taken, nil
+	return inUse, nil
 }
 
 // Finish completes posts that have been written.
@@ -71,6 +71,7 @@ func (x *Imports) Finish(ctx context.Context, ids []int64) error {
 	})
 }
 
+// finish adds a written post to its parent, the search index and its lists.
 func (x *Imports) finish(ctx context.Context, job *Job) error {
 	w := x.engine.writer
 	if err := w.attach(ctx, job, false); err != nil {

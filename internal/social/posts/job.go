@@ -14,12 +14,12 @@ import (
 )
 
 var (
-	// ErrNoPost: the post does not exist.
+	// ErrNoPost means that the post does not exist.
 	ErrNoPost = errors.New("social: no such post")
-	// ErrRefused: the parent or original no longer exists, or the user has another repost of it, or
-	// another post has the pictures.
+	// ErrRefused means that the parent or original no longer exists, that the user has another
+	// repost of the original, or that another post has the pictures.
 	ErrRefused = errors.New("social: refused by the parent or original")
-	// errDeleted: the post was deleted.
+	// errDeleted means that the post was deleted.
 	errDeleted = errors.New("social: the post is deleted")
 )
 
@@ -35,7 +35,7 @@ type Entry struct {
 	Replaces     int64 // the ID of an earlier repost that was deleted meanwhile
 }
 
-// places returns the lists the post belongs on, unless it was imported.
+// places returns the lists to which the post belongs, unless it was imported.
 func (e *Entry) places() storage.Places {
 	return storage.Places{Author: e.Author, Parent: e.Parent, Root: e.Root, RepostOf: e.RepostOf, Tags: e.Tags}
 }
@@ -46,24 +46,24 @@ type Job struct {
 	post  int64
 	Entry // Entry.Fields is nil for a post that was read from the database
 
-	time       string       // of a post that was read from the database
-	text       string       // likewise
-	to         int64        // likewise: the author of the parent, as stored in the post
-	pictures   social.Media // likewise
-	otherWords bool         // the search index has a different text of the post
-	// followedBy, if not zero, excludes followers who came later (Unix seconds): they have followed
-	// since the post was written.
+	time        string       // of a post that was read from the database
+	text        string       // likewise
+	to          int64        // likewise: the author of the parent, as stored in the post
+	pictures    social.Media // likewise
+	wordsDiffer bool         // the search index has a different text of the post
+	// followedBy, if not zero, excludes users who followed after this time (in Unix seconds), which
+	// is after the post was written.
 	followedBy       float64
-	source           int            // which part of the audience comes next
+	source           int            // the index of the part of the audience that comes next
 	after            storage.Cursor // the last follower of that part who has the post
 	older            []int64        // posts of the author that may have to leave the public timeline
 	reread           []string       // `deleted` and `body`, read once the post was on all lists; see reconcile
-	toAuthor         bool           // the author's home timeline comes next, too
+	toAuthor         bool           // the next page includes the author's home timeline
 	fromParentAuthor bool           // the first part is the followers of To; see chooseAudience
 	mark             string         // the replication histories before the first write; see work.Engine.Mark
 	held             *work.Held     // the task of a new post
-	written          time.Time      // when this call wrote it, by the server's clock; zero if another call did
-	published        bool           // its author was told that it is published
+	written          time.Time      // when this call wrote the post, by the server's clock; zero if another call did
+	published        bool           // the author was told that the post is published
 }
 
 // ID returns the ID of the post, 0 before Create.
@@ -89,7 +89,7 @@ func (j *Job) media() social.Media {
 	return j.pictures
 }
 
-// searched returns the post in the form that is indexed.
+// searched returns the post in the form in which it is indexed.
 func (j *Job) searched() search.IndexedPost {
 	p := search.IndexedPost{ID: j.post, Author: j.Author, Parent: j.Parent, To: j.to, Body: j.text}
 	for i := 0; i+1 < len(j.Fields); i += 2 {
@@ -103,13 +103,13 @@ func (j *Job) searched() search.IndexedPost {
 	return p
 }
 
-// identity distinguishes the post from another one that got its ID after a failover.
+// identity distinguishes the post from another post that got the same ID after a failover.
 func (j *Job) identity() string { return identity(j.post, j.Author, j.postTime()) }
 
 // member returns the task of the post.
 func (j *Job) member() string { return postKind + ":" + j.identity() }
 
-// audience returns the sets of followers that get a post.
+// audience returns the sets of followers who get a post.
 func audience(author int64, tags []string) []string {
 	sets := make([]string, 1, 1+len(tags))
 	sets[0] = storage.FollowersKey(author)
@@ -119,6 +119,7 @@ func audience(author int64, tags []string) []string {
 	return sets
 }
 
+// audience returns the sets of followers who get the post.
 func (j *Job) audience() []string {
 	sets := audience(j.Author, j.Tags)
 	if j.fromParentAuthor {
@@ -131,7 +132,7 @@ func (j *Job) audience() []string {
 func (j *Job) done() bool { return j.source > len(j.Tags) }
 
 // isNarrow reports whether the author's followers get the post only if they also follow the author
-// of its parent.
+// of the parent.
 func (j *Job) isNarrow() bool { return j.Parent != 0 && j.To != j.Author }
 
 // next advances past a page of n followers that ended at last.
@@ -144,6 +145,7 @@ func (j *Job) next(n int, last storage.Cursor) {
 	j.source++
 }
 
+// begin moves to the start of the audience.
 func (j *Job) begin() { j.source, j.after = 0, storage.FirstPage }
 
 // joinTags encodes tags as a field of a stub; splitTags decodes it.

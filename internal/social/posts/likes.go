@@ -26,7 +26,7 @@ func NewReactions(opt Options) *Reactions {
 
 // Like makes a user like a post; liking a repost likes its original. Repeating it changes nothing.
 // It returns ErrNotFound if the post does not exist, is deleted, or is hidden from the user. One
-// round trip if the post is in memory and no repost; about ten on a Cluster.
+// round trip if the post is in memory and is not a repost; about ten on a Cluster.
 func (r *Reactions) Like(ctx context.Context, user social.User, id int64) error {
 	post, err := r.target(ctx, user, id)
 	if err != nil {
@@ -73,10 +73,10 @@ func (r *Reactions) Unlike(ctx context.Context, user social.User, id int64) erro
 	return nil
 }
 
-// change changes a like. On a single server that is one script; on a Cluster it is a task, which
-// another process finishes if this one dies. On a single server the task would take 1.49 times the
-// CPU of web process and server for a like (0.78 ms for the whole request), and 1.27 times for an
-// unlike.
+// change calls change to change a like: directly on a single server, and as a task on a Cluster,
+// which another process finishes if this process dies. On a single server, a task would take 1.49
+// times the CPU of web process and server for a like (0.78 ms for the whole request), and 1.27
+// times for an unlike.
 func (r *Reactions) change(ctx context.Context, post social.Post, user social.User, change func() error) error {
 	if !r.DB.Cluster {
 		return change()
@@ -105,21 +105,21 @@ func (r *Reactions) Unbookmark(ctx context.Context, user social.User, id int64) 
 }
 
 // target returns the post that a user likes, which is not a repost, or ErrNotFound if the user must
-// not see it. The post may have been deleted or hidden recently; the script has the final say.
+// not see the post. The post may have been deleted or hidden recently; the script checks again.
 func (r *Reactions) target(ctx context.Context, user social.User, id int64) (social.Post, error) {
 	view := r.Views.Remembered(id)
 	if view == nil || view.RepostOf != 0 || view.Deleted {
 		return r.visible(ctx, user, id)
 	}
 	v, err := r.Viewers.Actor(ctx, user)
-	if err == nil && social.Visible(v.Acting(), view.Post) == social.Hidden { // or was a moment ago
+	if err == nil && social.Visible(v.Acting(), view.Post) == social.Hidden { // perhaps no longer
 		return r.visible(ctx, user, id)
 	}
 	return view.Post, err
 }
 
-// visible is like target but excludes deleted posts: it bypasses all caches, because another
-// process may have deleted the post a moment ago.
+// visible is like target, but bypasses all caches, because another process may have deleted the
+// post a moment ago.
 func (r *Reactions) visible(ctx context.Context, user social.User, id int64) (social.Post, error) {
 	v, err := r.Viewers.Actor(ctx, user)
 	if err != nil {
@@ -141,8 +141,8 @@ func (r *Reactions) visible(ctx context.Context, user social.User, id int64) (so
 	}
 }
 
-// original returns a post, or the original of a repost, even if it is hidden. If it does not exist,
-// only its ID is set.
+// original returns a post, or the original of a repost, even if the post is hidden. If the post
+// does not exist, only its ID is set.
 func (r *Reactions) original(ctx context.Context, id int64) (social.Post, error) {
 	post := social.Post{ID: id}
 	for range 2 { // a repost of a repost is corrupt
@@ -172,6 +172,7 @@ func (r *Reactions) Reposters(ctx context.Context, v *social.Viewer, id int64, c
 	return r.people(ctx, v, id, storage.RepostersKey, cursor, limit)
 }
 
+// people returns a page of the users in a set of a post.
 func (r *Reactions) people(ctx context.Context, v *social.Viewer, id int64, key func(int64) string, cursor string, limit int) (social.People, error) {
 	items, err := r.Lists.Select(ctx, v, []int64{id}, social.Muted)
 	if err != nil {
@@ -183,16 +184,16 @@ func (r *Reactions) people(ctx context.Context, v *social.Viewer, id int64, key 
 	return r.Users.People(ctx, key(items[0].Post.ID), cursor, limit, storage.SeenBy(v))
 }
 
-// MarkedPosts is one page of the posts that a user has marked, latest mark first, and the cursor of
-// the next page, empty at the end; see Listing.
+// MarkedPosts is one page of the posts that a user has marked, latest mark first. Next is the
+// cursor of the next page, empty at the end; see Listing.
 type MarkedPosts struct {
 	Items []timeline.Item
 	Next  string
 }
 
 // LikedPosts returns a page of the posts that a user likes. The viewer has asked for this user, so
-// a mute does not hide the user's own posts. cursor is empty for the first page; a malformed one is
-// *InvalidError. One round trip if the posts are in memory.
+// a mute does not hide the user's own posts. cursor is empty for the first page; a malformed cursor
+// is *InvalidError. One round trip if the posts are in memory.
 func (r *Reactions) LikedPosts(ctx context.Context, v *social.Viewer, uid int64, cursor string, limit int) (MarkedPosts, error) {
 	if v.Sees(uid) == social.Hidden {
 		return MarkedPosts{}, nil
@@ -208,6 +209,7 @@ func (r *Reactions) BookmarkedPosts(ctx context.Context, v *social.Viewer, curso
 	return r.marked(ctx, v, storage.BookmarksKey(v.User.ID), cursor, limit)
 }
 
+// marked returns a page of the posts in a set of a user.
 func (r *Reactions) marked(ctx context.Context, v *social.Viewer, set, cursor string, limit int) (MarkedPosts, error) {
 	items := make(map[int64]timeline.Item)
 	members, next, err := r.Users.Members(ctx, set, cursor, limit, func(page []storage.Member) ([]storage.Member, error) {

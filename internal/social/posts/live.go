@@ -14,13 +14,13 @@ import (
 )
 
 // liveMaxAge is the maximum age of a post that a repeated fan-out still adds to the stream of new
-// posts: repairing old posts is no news.
+// posts. Repairs must not announce old posts.
 const liveMaxAge = time.Hour
 
 // report ends the synchronous part of a fan-out, when the author's lists and the first followers
 // have the post. It adds the post to the stream of new posts, removes posts from the public
 // timeline that are no longer among the newest of their author, and reads the post again for
-// reconcile. A repeated fan-out repeats all of it. One round trip.
+// reconcile. A repeated fan-out calls report again. One round trip.
 func (w *writer) report(ctx context.Context, job *Job) error {
 	cmds, b := rueidis.Commands{rereadCommand(w.client, job.post)}, w.client.B()
 	if job.followedBy == 0 || float64(w.now().Add(-liveMaxAge).Unix()) <= job.followedBy {
@@ -47,7 +47,7 @@ func (w *writer) report(ctx context.Context, job *Job) error {
 		w.end.Store(&timelineEnd{id, w.now()})
 	}
 	for _, r := range res[1:] {
-		if err := r.Error(); rediserr.IsWrongType(err) { // reported by a check
+		if err := r.Error(); rediserr.IsWrongType(err) { // a check reports the key
 			w.log.WarnContext(ctx, "cannot add a post to the stream of new posts", "post", job.post, "error", err)
 		} else if err != nil && !rueidis.IsRedisNil(err) {
 			return fmt.Errorf("social: post: %w", err)
@@ -62,16 +62,17 @@ type timelineEnd struct {
 	at   time.Time
 }
 
-// timelineEndTTL is how long a timelineEnd is used. The end moves to newer posts; only a repair
-// adds older ones.
+// timelineEndTTL is the time for which a timelineEnd is used. The end of the timeline moves to
+// newer posts; only a repair adds older posts.
 const timelineEndTTL = time.Minute
 
-// rereadCommand reads `deleted` and `body` of a post that is on its lists, to see concurrent
-// changes.
+// rereadCommand returns the command that reads `deleted` and `body` of a post that is on its lists,
+// to detect concurrent changes.
 func rereadCommand(client rueidis.Client, post int64) rueidis.Completed {
 	return client.B().Hmget().Key(storage.PostKey(post)).Field("deleted", "body").Build()
 }
 
+// reread runs rereadCommand.
 func (d *db) reread(ctx context.Context, post int64) ([]string, error) {
 	fields, err := reply.Fields(d.client.Do(ctx, rereadCommand(d.client, post)))
 	if err != nil {

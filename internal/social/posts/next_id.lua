@@ -1,17 +1,17 @@
--- Returns an id for a new post, or the post that a text was already assigned to.
+-- Returns an id for a new post, or the post to which a text is already assigned.
 -- KEYS[1]   the post counter
--- KEYS[2]   string: the post that has the text, `<id> <time>`; it expires. Omitted for a post
---           that cannot be a repetition
--- ARGV[1]   the largest id that the caller has seen: if the counter is below it, the server lost
---           writes
--- ARGV[2]   the maximum distance that the counter can have fallen back
+-- KEYS[2]   the claim, a string that expires: the post that has the text, `<id> <time>`. Omitted
+--           for a post that cannot be a repetition
+-- ARGV[1]   the largest id that the caller has seen; if the counter is smaller, the server has
+--           lost writes
+-- ARGV[2]   the maximum distance by which the counter can have fallen back
 -- ARGV[3]   the time of a new post
 -- ARGV[4]   a claim to ignore, because the text of its post has changed; may be empty
--- ARGV[5]   how long the post keeps the text, in milliseconds
+-- ARGV[5]   the lifetime of a new claim in milliseconds
 -- Reply     the post, `<id> <time>`, and 1 if the id is new
-local has = KEYS[2] and redis.call('GET', KEYS[2])
-if has and has ~= ARGV[4] then
-  return {has, '0'}
+local claim = KEYS[2] and redis.call('GET', KEYS[2])
+if claim and claim ~= ARGV[4] then
+  return {claim, '0'}
 end
 local id = redis.call('INCR', KEYS[1])
 local behind = ARGV[1] - id

@@ -11,19 +11,19 @@ import (
 	"retwis/internal/social/text"
 )
 
-// clusterSkew is the maximum clock difference between servers. A larger one only means that a form
-// sent twice at once may notify twice.
+// clusterSkew is the maximum clock difference between servers. If the difference is larger, a form
+// that is sent twice at once may notify twice.
 const clusterSkew = 100 * time.Millisecond
 
-// notify notifies the people whom a new post replies to, mentions or reposts. The author of the
-// parent is notified once, even if the text mentions them too. It is part of the fan-out and can be
-// repeated.
+// notify notifies the users to whom a new post replies, whom it mentions, or whose post it reposts.
+// The author of the parent is notified once, even if the text also mentions the author. notify is
+// part of the fan-out and can be repeated.
 func (e *Engine) notify(ctx context.Context, job *Job) {
 	if e.notices == nil {
 		return
 	}
 	since := job.written.Add(-clusterSkew)
-	if job.written.IsZero() { // another call may have notified them
+	if job.written.IsZero() { // an earlier call may have notified the users
 		since = storage.ParseTime(job.postTime()).Add(-notify.Skew)
 	}
 	switch {
@@ -37,17 +37,17 @@ func (e *Engine) notify(ctx context.Context, job *Job) {
 	}
 }
 
-// noticeEdit updates notifications after an edit: people whom no earlier text mentioned are
-// notified, and people who are no longer mentioned lose their notification.
+// noticeEdit updates notifications after an edit. It notifies users whom no earlier text mentioned,
+// and removes the notifications of users who are no longer mentioned.
 func (p *Service) noticeEdit(ctx context.Context, before social.Post, body string) {
-	old, now := text.Mentions(before.Body), text.Mentions(body)
+	oldNames, newNames := text.Mentions(before.Body), text.Mentions(body)
 	without := func(names, others []string) []string {
 		return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
 	}
-	if gone := without(old, now); len(gone) > 0 {
-		p.opt.Notices.UnnotifyMentions(ctx, before.Author.ID, before.ID, gone, before.Time)
+	if removed := without(oldNames, newNames); len(removed) > 0 {
+		p.opt.Notices.UnnotifyMentions(ctx, before.Author.ID, before.ID, removed, before.Time)
 	}
-	names := without(now, old)
+	names := without(newNames, oldNames)
 	if len(names) == 0 {
 		return
 	}
@@ -64,8 +64,8 @@ func (p *Service) noticeEdit(ctx context.Context, before social.Post, body strin
 	}
 }
 
-// noticeUnrepost removes the notification of a repost, begun at a given time, that a user has
-// ended.
+// noticeUnrepost removes the notification of a repost that a user has deleted. at is the time of
+// the repost.
 func (p *Service) noticeUnrepost(ctx context.Context, user social.User, original social.Post, at time.Time) {
 	p.opt.Notices.Unnotify(ctx, original.Author.ID, notify.Repost, user.ID, original.ID, at)
 }

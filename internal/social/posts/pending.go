@@ -11,12 +11,12 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// maxPending is how many unfinished tasks of all kinds are read: thousands of imports waiting for
-// their limits and of mails are possible. The server takes about a millisecond to read that many.
+// maxPending limits the number of unfinished tasks of all kinds that are read. Thousands of imports
+// and mails can wait for their limits. The server takes about a millisecond to read so many tasks.
 const maxPending = 10_000
 
-// Pushing reports whether part of the audience of a post has yet to get it. With very many tasks it
-// may report true wrongly. One round trip.
+// Pushing reports whether part of the audience of a post has yet to get the post. If there are more
+// than maxPending tasks, it reports true. One round trip.
 func (e *Engine) Pushing(ctx context.Context, post int64) (bool, error) {
 	members, err := reply.OrEmpty(e.client.Do(ctx, e.client.B().Zrange().Key(storage.Tasks).Min("0").Max(storage.Itoa(maxPending)).Rev().Build()).AsStrSlice())
 	if err != nil {
@@ -38,7 +38,8 @@ func isClaimed(ctx context.Context, client rueidis.Client, s stub) (bool, error)
 	return Claimed(client.Do(ctx, ClaimCommand(client, s.id, s.author, s.time)))
 }
 
-// ClaimCommand reads whether the fan-out of a post is unfinished; Claimed parses its reply.
+// ClaimCommand returns the command that reads whether the fan-out of a post is unfinished. Claimed
+// parses the reply.
 func ClaimCommand(client rueidis.Client, post, author int64, time string) rueidis.Completed {
 	return client.B().Zmscore().Key(storage.Tasks).Member(Member(post, author, time)).Build()
 }

@@ -35,8 +35,8 @@ func New(opt Options) *Service {
 	return &Service{opt}
 }
 
-// Posts returns the posts with these IDs in the same order, omitting posts that do not exist or are
-// deleted. At most two round trips.
+// Posts returns the posts with the given IDs in the same order, without posts that do not exist or
+// are deleted. At most two round trips.
 func (p *Service) Posts(ctx context.Context, ids ...int64) ([]social.Post, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -80,8 +80,8 @@ func (p *Service) existing(ctx context.Context, id int64) (social.Post, error) {
 	return post, err
 }
 
-// original returns the post that a user acts on: the given one, or the original of a repost. A post
-// that the user must not see is ErrNotFound.
+// original returns the post on which a user acts: the given post, or its original if it is a
+// repost. It returns ErrNotFound if the user must not see the post.
 func (p *Service) original(ctx context.Context, user social.User, id int64) (social.Post, error) {
 	viewer, err := p.opt.Viewers.Get(ctx, user)
 	if err != nil {
@@ -98,8 +98,8 @@ func (p *Service) original(ctx context.Context, user social.User, id int64) (soc
 	return post, err
 }
 
-// own returns a post written by the user, or ErrNotAuthor, or ErrNotFound if the user must not even
-// see it.
+// own returns a post written by the user. It returns ErrNotAuthor for another user's post, or
+// ErrNotFound if the user must not see that post.
 func (p *Service) own(ctx context.Context, user social.User, id int64) (social.Post, error) {
 	post, err := p.existing(ctx, id)
 	if err != nil || post.Author.ID == user.ID {

@@ -13,8 +13,8 @@ import (
 	"retwis/internal/social/text"
 )
 
-// repeatWindow is how long the same text counts as a form sent twice. Over a slow connection, the
-// pictures of the second form take a while.
+// repeatWindow is the time within which the same text counts as a form sent twice. Over a slow
+// connection, the upload of the second form's pictures takes a while.
 const repeatWindow = time.Minute
 
 // Draft is a post to be published.
@@ -31,19 +31,19 @@ func (d Draft) isSensitive() bool { return d.Sensitive && len(d.Pictures) > 0 }
 // the home timelines of the author's followers. It returns *InvalidError if the text is not
 // allowed, and ErrForbidden if the address is blocked.
 //
-// When it returns, the master and its replicas have the post, and so has every timeline except the
-// home timelines of followers beyond the first thousand or so, which are written in the background.
-// An interrupted fan-out is finished later; see Engine. Five round trips, six on a Cluster, and
-// five more for each 200 followers of the first thousand.
+// When Post returns, the master, its replicas and all timelines have the post, except the home
+// timelines of followers beyond the first thousand or so, which are written in the background. An
+// interrupted fan-out is finished later; see Engine. Five round trips, six on a Cluster, and five
+// more for each 200 followers of the first thousand.
 func (p *Service) Post(ctx context.Context, author social.User, body string) (social.Post, error) {
 	return p.post(ctx, author, Draft{Body: body}, false)
 }
 
-// PostOnce is Post for a form, which a double click sends twice: the same text and pictures by the
-// same author within a minute are one post, which all calls return. Each call finishes what the
-// first one began. If the post was deleted or edited meanwhile, the text becomes a new post. It
-// takes two round trips more than Post, and up to three for each picture. The pictures must belong
-// to the author and to no other post: see media.Store.Claim.
+// PostOnce is Post for a form, which a double click can send twice: calls with the same author,
+// text and pictures within a minute publish one post, which all calls return. Each call completes
+// the publication. If the post was deleted or edited meanwhile, the text becomes a new post.
+// PostOnce takes two round trips more than Post, and up to three for each picture. The pictures
+// must belong to the author and to no other post; see media.Store.Claim.
 func (p *Service) PostOnce(ctx context.Context, author social.User, draft Draft) (social.Post, error) {
 	return p.post(ctx, author, draft, true)
 }
@@ -64,7 +64,8 @@ func (p *Service) post(ctx context.Context, author social.User, draft Draft, onc
 	return post, nil
 }
 
-// clean returns typed text in the form that is stored, or the reason why it must not be posted.
+// clean returns the text of a draft in the form in which it is stored, or an error if the draft
+// must not be posted.
 func (p *Service) clean(ctx context.Context, draft Draft) (string, error) {
 	body, err := social.CleanBody(draft.Body)
 	if err == nil {
@@ -89,8 +90,8 @@ func (p *Service) checkAlts(ctx context.Context, pictures []media.Chosen) error 
 	return nil
 }
 
-// admit refuses a post to many followers with ErrOverloaded while the backlog is too long: the post
-// would reach them late and delay all others.
+// admit refuses a post to many followers with ErrOverloaded while the backlog is too long, because
+// the post would reach the followers late and delay all other posts.
 func (p *Service) admit(ctx context.Context, author int64) error {
 	if p.opt.MaxBacklog < 0 {
 		return nil
@@ -106,9 +107,9 @@ func (p *Service) admit(ctx context.Context, author int64) error {
 	return social.ErrOverloaded
 }
 
-// creation says how a post is created: whether it may be a repetition, and its pictures.
+// creation has the parameters for creating a post.
 type creation struct {
-	once     bool
+	once     bool // the post may be a repetition; see PostOnce
 	pictures []media.Chosen
 }
 
@@ -133,13 +134,13 @@ func (p *Service) publish(ctx context.Context, post *social.Post, entry Entry, c
 	return p.opt.FanOut.Publish(ctx, job)
 }
 
-// createAs writes a post under an ID assigned beforehand: that of the existing post if the text is
-// a repetition. The pictures are claimed for the ID, so no other post gets them.
+// createAs writes a post under an ID that is assigned beforehand, which is the ID of the existing
+// post if the text is a repetition. It claims the pictures for the ID, so no other post gets them.
 func (p *Service) createAs(ctx context.Context, post *social.Post, entry Entry, c creation) (job Job, err error) {
 	var claim Claim
 	var key string
 	if c.once {
-		// A form without scripts that is sent twice stores its pictures twice, under different ids.
+		// A form that is sent twice without scripts stores its pictures twice, under different IDs.
 		var looks string
 		if looks, err = p.opt.Pictures.Looks(ctx, c.pictures); err == nil {
 			key = storage.RepeatedKey(post.Author.ID, post.Parent, post.Body+looks)
@@ -152,7 +153,7 @@ func (p *Service) createAs(ctx context.Context, post *social.Post, entry Entry, 
 		return Job{}, fmt.Errorf("social: post: %w", err)
 	}
 	if post.Media, err = p.opt.Pictures.Claim(ctx, entry.Author, claim.ID, c.pictures); err != nil {
-		if c.once && claim.New { // the form comes back with other pictures and is not a repetition
+		if c.once && claim.New { // the next form has other pictures and is not a repetition
 			p.forget(ctx, key)
 		}
 		return Job{}, err
@@ -192,9 +193,9 @@ func fieldsOf(post social.Post, to int64) []string {
 	return fields
 }
 
-// sameAs reports whether the stored post with an ID is the one being written, and if so adopts its
-// pictures: a form sent twice has stored them twice. The second copies are deleted with other
-// unused pictures.
+// sameAs reports whether the stored post with an ID is the post being written. If it is, sameAs
+// adopts the stored pictures, because a form that was sent twice has stored its pictures twice. The
+// second copies are deleted with other unused pictures.
 func (p *Service) sameAs(ctx context.Context, post *social.Post, id int64) bool {
 	stored, err := p.stored(ctx, id)
 	if err != nil || stored.Author.ID != post.Author.ID || stored.Body != post.Body || !stored.Time.Equal(post.Time) || stored.Parent != post.Parent {
@@ -204,12 +205,12 @@ func (p *Service) sameAs(ctx context.Context, post *social.Post, id int64) bool 
 	return true
 }
 
-// claim returns a new ID for a post about to be written, or the ID of the same post that another
-// call writes or has written, and then adopts its time.
+// claim returns a new ID for a post about to be written. If another call writes or has written the
+// same post, it returns the ID of that post and adopts its time.
 func (p *Service) claim(ctx context.Context, key string, post *social.Post) (Claim, error) {
-	not := ""
+	ignored := ""
 	for {
-		c, err := p.opt.FanOut.Claim(ctx, key, not, post.Time, repeatWindow)
+		c, err := p.opt.FanOut.Claim(ctx, key, ignored, post.Time, repeatWindow)
 		if err != nil || c.New {
 			return c, err
 		}
@@ -221,7 +222,7 @@ func (p *Service) claim(ctx context.Context, key string, post *social.Post) (Cla
 		case err != nil:
 			return Claim{}, err
 		}
-		not = c.Text
+		ignored = c.Text
 	}
 }
 

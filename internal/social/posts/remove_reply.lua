@@ -1,9 +1,9 @@
--- Removes a reply from the direct replies of a post. Repeating it changes nothing.
+-- Removes a reply from the direct replies of a post. Idempotent.
 -- KEYS[1]   the hash of the post
--- KEYS[2]   the set of its direct replies
--- KEYS[3]   the set of its deleted direct replies that still have replies themselves
+-- KEYS[2]   the set of direct replies to the post
+-- KEYS[3]   the set of deleted direct replies to the post that still have replies
 -- ARGV[1]   the id of the reply
--- ARGV[2]   1 if the reply still has replies itself
+-- ARGV[2]   1 if the reply still has replies
 -- Reply     1 if the post is deleted and has no replies left, else 0
 redis.call('SREM', KEYS[2], ARGV[1])
 local post = redis.call('HMGET', KEYS[1], 'user_id', 'deleted')

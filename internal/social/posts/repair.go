@@ -2,19 +2,19 @@ package posts
 
 import "context"
 
-// Place puts the stub of a deleted reply where it belongs: in its conversation if it has replies,
-// otherwise out of it, together with the stubs above it. Repairs use it; repeating it changes
-// nothing.
+// Place adds the stub of a deleted reply to its conversation if the stub has replies, and otherwise
+// removes the stub from the conversation, together with the stubs above it. Repairs call Place,
+// which can be repeated.
 func (d *Deletions) Place(ctx context.Context, post int64) error {
 	s, err := d.writer.readStub(ctx, post)
 	if err != nil || !s.isDeleted || s.parent == 0 {
 		return err
 	}
-	has, err := d.writer.hasReplies(ctx, post)
+	hasReplies, err := d.writer.hasReplies(ctx, post)
 	if err != nil {
 		return err
 	}
-	if has {
+	if hasReplies {
 		return d.writer.keepStub(ctx, post)
 	}
 	return d.writer.removeStub(ctx, s)

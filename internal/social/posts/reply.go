@@ -9,11 +9,11 @@ import (
 	"retwis/internal/social/text"
 )
 
-// Reply publishes a reply to a post, or to the original of a repost. It appears in the
+// Reply publishes a reply to a post, or to the original of a repost. The reply appears in the
 // conversation, on the author's own list of replies and home timeline, and on the home timelines of
-// those who follow both people. The guarantees of Post apply. It returns ErrNotFound if the parent
-// does not exist, is deleted, or is hidden from the author of the reply, and *InvalidError if the
-// text is not allowed. Four round trips more than Post.
+// users who follow both authors. The guarantees of Post apply. Reply returns ErrNotFound if the
+// parent does not exist, is deleted, or is hidden from the author of the reply, and *InvalidError
+// if the text is not allowed. Four round trips more than Post.
 func (p *Service) Reply(ctx context.Context, author social.User, parent int64, body string) (social.Post, error) {
 	return p.reply(ctx, author, parent, Draft{Body: body}, false)
 }

@@ -12,8 +12,9 @@ import (
 )
 
 // Repost puts a post on the user's profile and on the home timelines of the user's followers, as an
-// entry with its own id, which is returned. A repost of a repost repeats the original. Repeating it
-// changes nothing. It returns ErrNotFound as Reply does.
+// entry with an ID of its own. It returns the entry. A repost of a repost is a repost of the
+// original. If the user has already reposted the post, Repost returns that repost. It returns
+// ErrNotFound as Reply does.
 func (p *Service) Repost(ctx context.Context, user social.User, id int64) (social.Post, error) {
 	original, err := p.original(ctx, user, id)
 	if err != nil {
@@ -21,16 +22,16 @@ func (p *Service) Repost(ctx context.Context, user social.User, id int64) (socia
 	}
 	defer p.opt.Views.Touch(original.ID)
 	for {
-		has, err := p.repostBy(ctx, user.ID, original.ID)
+		current, err := p.repostBy(ctx, user.ID, original.ID)
 		if err != nil {
 			return social.Post{}, err
 		}
-		if has.ID != 0 && !has.Deleted {
-			return has, nil
+		if current.ID != 0 && !current.Deleted {
+			return current, nil
 		}
 		post := social.Post{Author: user, Time: p.time(), RepostOf: original.ID}
 		err = p.publish(ctx, &post, Entry{
-			Author: user.ID, RepostOf: original.ID, To: original.Author.ID, Replaces: has.ID,
+			Author: user.ID, RepostOf: original.ID, To: original.Author.ID, Replaces: current.ID,
 		}, creation{})
 		if err == nil {
 			p.opt.Trends.Reacted(user, original)
@@ -46,8 +47,9 @@ func (p *Service) Repost(ctx context.Context, user social.User, id int64) (socia
 	}
 }
 
-// Unrepost ends a repost: its entry leaves all lists. id is that of the original or of a repost of
-// it. Repeating it changes nothing. It returns ErrNotFound if the post does not exist.
+// Unrepost deletes the user's repost of a post. id is the ID of the original or of any repost of
+// the original. Unrepost does nothing if there is no repost. It returns ErrNotFound if the post
+// does not exist.
 func (p *Service) Unrepost(ctx context.Context, user social.User, id int64) error {
 	post, err := p.existing(ctx, id)
 	if err == nil && post.RepostOf != 0 {
@@ -56,21 +58,21 @@ func (p *Service) Unrepost(ctx context.Context, user social.User, id int64) erro
 	if err != nil {
 		return err
 	}
-	has, err := p.repostBy(ctx, user.ID, post.ID)
-	if err != nil || has.ID == 0 {
+	repost, err := p.repostBy(ctx, user.ID, post.ID)
+	if err != nil || repost.ID == 0 {
 		return err
 	}
-	if err := p.opt.FanOut.Deletions.Delete(ctx, has.ID); err != nil {
+	if err := p.opt.FanOut.Deletions.Delete(ctx, repost.ID); err != nil {
 		return err
 	}
 	p.opt.Views.Touch(post.ID)
-	p.opt.Views.Touch(has.ID)
-	p.noticeUnrepost(ctx, user, post, has.Time)
+	p.opt.Views.Touch(repost.ID)
+	p.noticeUnrepost(ctx, user, post, repost.Time)
 	return nil
 }
 
-// repostBy returns the user's repost of a post, with only its ID if its entry is lost, or the zero
-// Post if there is none.
+// repostBy returns the user's repost of a post, or the zero Post if there is none. If the repost is
+// deleted or lost, only ID and Deleted are set.
 func (p *Service) repostBy(ctx context.Context, user, post int64) (social.Post, error) {
 	score, err := reply.Text(p.opt.DB.Client.Do(ctx, p.opt.DB.Client.B().Zscore().Key(storage.RepostersKey(post)).Member(storage.Itoa(user)).Build()))
 	if err != nil || score == "" {

@@ -19,8 +19,8 @@ import (
 // skew is the maximum clock difference between two processes.
 const skew = time.Minute
 
-// Retry repeats the fan-out of a post from start to finish. Timelines that have the post are not
-// changed, and users who followed after it was written do not get it. It is no error if the post
+// Retry repeats the fan-out of a post from start to finish. It does not change timelines that have
+// the post, and skips users who followed after the post was written. It is no error if the post
 // does not exist.
 func (e *Engine) Retry(ctx context.Context, post int64) error {
 	s, err := e.writer.readStub(ctx, post)
@@ -52,9 +52,9 @@ func (e *Engine) postTask(ctx context.Context, argument string) error {
 	return e.retry(ctx, &job, e.tasks.Add)
 }
 
-// retry repeats a fan-out from its start. It passes rest the recorded tasks for the followers after
-// the first thousand or so.
-func (e *Engine) retry(ctx context.Context, job *Job, rest func(ctx context.Context, members ...string) error) error {
+// retry repeats a fan-out from its start. It calls run with the recorded tasks for the followers
+// after the first thousand or so.
+func (e *Engine) retry(ctx context.Context, job *Job, run func(ctx context.Context, members ...string) error) error {
 	segments, err := e.fanOut(ctx, job)
 	switch {
 	case errors.Is(err, ErrNoPost), errors.Is(err, errDeleted), errors.Is(err, ErrRefused):
@@ -63,7 +63,7 @@ func (e *Engine) retry(ctx context.Context, job *Job, rest func(ctx context.Cont
 	case err != nil:
 		return err
 	}
-	if err := rest(ctx, segments...); err != nil {
+	if err := run(ctx, segments...); err != nil {
 		return err
 	}
 	if !job.published {
@@ -82,7 +82,8 @@ func (e *Engine) finishAll(ctx context.Context, members ...string) error {
 	return nil
 }
 
-// fanOut runs a fan-out from its start up to the part left to segments, which it records.
+// fanOut runs a fan-out from its start and records segments for the part of the audience that it
+// leaves to background tasks.
 func (e *Engine) fanOut(ctx context.Context, job *Job) (segments []string, err error) {
 	if err := e.writer.ensure(ctx, job); err != nil {
 		return nil, err
@@ -114,21 +115,21 @@ func (e *Engine) pushFirst(ctx context.Context, job *Job, first rueidis.RedisRes
 	return segments, err
 }
 
-// reconcile compares a post whose fan-out is written with its state read since: if it was deleted
-// meanwhile, it is removed from the lists again; if it was edited, its indexed words and tags are
-// corrected.
+// reconcile compares a post whose fan-out is written with its state that was read afterwards. If
+// the post was deleted meanwhile, reconcile removes it from the lists again; if it was edited,
+// reconcile corrects its indexed words and tags.
 func (e *Engine) reconcile(ctx context.Context, job Job) error {
 	switch {
 	case job.reread[0] != "":
 		return e.Deletions.Delete(ctx, job.post)
-	case job.otherWords || job.reread[1] != job.searched().Body:
+	case job.wordsDiffer || job.reread[1] != job.searched().Body:
 		return e.Edited(ctx, job.post)
 	}
 	return nil
 }
 
 // stored returns the job of a stored post. It returns ErrNoPost if the post is missing or
-// unreadable, or its author does not exist, and errDeleted if it is deleted.
+// unreadable, or its author does not exist, and errDeleted if the post is deleted.
 func (w *writer) stored(ctx context.Context, post int64) (Job, error) {
 	job := Job{post: post, after: storage.FirstPage}
 	b := w.client.B()

@@ -19,9 +19,9 @@ import (
 // words keeps the words of posts in the search index.
 type words struct{ db }
 
-// index starts to put the words of a post into the search index, in the same round trip as the
-// caller's next command; the returned function waits for it. If the index has a different text, or
-// the post was deleted meanwhile, reconcile finds out.
+// index starts to add the words of a post to the search index, in the same round trip as the
+// caller's next command. The returned function waits for the result. reconcile detects whether the
+// index has a different text or the post was deleted meanwhile.
 func (w *words) index(ctx context.Context, job *Job) (wait func() error) {
 	if job.RepostOf != 0 {
 		return func() error { return nil }
@@ -31,27 +31,28 @@ func (w *words) index(ctx context.Context, job *Job) (wait func() error) {
 	return func() error {
 		err := <-done
 		if errors.Is(err, text.ErrConflict) {
-			job.otherWords = true
+			job.wordsDiffer = true
 			return nil
 		}
 		return w.unlessDamaged(ctx, job.post, err)
 	}
 }
 
-// unlessDamaged returns an error of the search index unless it reports damage: that must not
-// prevent posting, and a check reports it.
+// unlessDamaged returns an error of the search index, or nil if the index is damaged. Damage must
+// not prevent posting, and a check reports it.
 func (w *words) unlessDamaged(ctx context.Context, post int64, err error) error {
 	for _, damage := range []error{index.ErrCorrupt, index.ErrForeign, index.ErrDeclared, index.ErrValue} {
 		if errors.Is(err, damage) {
-			w.log.WarnContext(ctx, "the search index could not be changed: check the database", "post", post, "error", err)
+			w.log.WarnContext(ctx, "cannot change the search index: check the database", "post", post, "error", err)
 			return nil
 		}
 	}
 	return err
 }
 
-// errOtherWords: the search index has words for the post that occur in none of its texts.
-var errOtherWords = errors.New("social: the search index has different words for the post")
+// errWordsDiffer means that the search index has words for the post that occur in none of its
+// texts.
+var errWordsDiffer = errors.New("social: the search index has different words for the post")
 
 // reindex makes the search index agree with a post that had the given earlier texts.
 func (w *words) reindex(ctx context.Context, job *Job, earlier []string) error {
@@ -60,13 +61,13 @@ func (w *words) reindex(ctx context.Context, job *Job, earlier []string) error {
 	}
 	err := w.search.Replace(ctx, job.searched(), earlier)
 	if errors.Is(err, text.ErrConflict) {
-		return errOtherWords
+		return errWordsDiffer
 	}
 	return w.unlessDamaged(ctx, job.post, err)
 }
 
 // unindex removes the words of a deleted post, which was read with its texts, from the search
-// index, and then the texts that were kept for that. It can be repeated.
+// index. It then deletes the texts, which were kept for this purpose. It can be repeated.
 func (w *words) unindex(ctx context.Context, s stub) error {
 	if !s.isDeleted {
 		return nil
@@ -93,12 +94,13 @@ func (w *words) unindex(ctx context.Context, s stub) error {
 	return nil
 }
 
-// earlierCommand reads the earlier texts of a post, latest first.
+// earlierCommand returns the command that reads the earlier texts of a post, latest first.
 func (w *words) earlierCommand(post int64) rueidis.Completed {
-	const most = 1000 // far more than possible
-	return w.client.B().Lrange().Key(storage.EditsKey(post)).Start(0).Stop(most).Build()
+	const maxTexts = 1000 // far more than possible
+	return w.client.B().Lrange().Key(storage.EditsKey(post)).Start(0).Stop(maxTexts).Build()
 }
 
+// earlierTexts parses the reply to earlierCommand.
 func earlierTexts(res rueidis.RedisResult) ([]string, error) {
 	texts, err := reply.OrEmpty(res.AsStrSlice())
 	if err != nil {
@@ -124,8 +126,8 @@ func (w *words) clearLost(ctx context.Context, job *Job) error {
 const searchKind = "search"
 
 // searchTask runs a task of searchKind. It reads the whole index, unless an earlier task has
-// already repaired the post. The situation arises when a failover loses a post, its process has
-// ended, and another post gets its ID.
+// already repaired the post. The task is necessary if a failover has lost a post, the process that
+// wrote the post has ended, and another post has got the ID.
 func (w *words) searchTask(ctx context.Context, writer *writer, argument string) error {
 	post, ok := storage.ParseID(argument)
 	if !ok {
@@ -138,8 +140,8 @@ func (w *words) searchTask(ctx context.Context, writer *writer, argument string)
 	if err != nil {
 		return err
 	}
-	right, err := w.search.Has(ctx, job.searched())
-	if err != nil || right {
+	isIndexed, err := w.search.Has(ctx, job.searched())
+	if err != nil || isIndexed {
 		return err
 	}
 	w.log.WarnContext(ctx, "the search index has words of a lost post and will be repaired", "post", post)
@@ -147,11 +149,11 @@ func (w *words) searchTask(ctx context.Context, writer *writer, argument string)
 	return err
 }
 
-// repairRate is how many search index entries a repair compares per second.
+// repairRate is the number of search index entries that a repair compares per second.
 const repairRate = 20_000
 
-// Indexing reports whether the words of a post are about to be indexed, because it is being fanned
-// out or was edited.
+// Indexing reports whether the words of a post are about to be indexed or removed from the index:
+// the post is being fanned out, was edited, or no longer exists.
 func (e *Engine) Indexing(ctx context.Context, post int64) (bool, error) {
 	s, err := e.writer.readStub(ctx, post)
 	if err != nil || s.isGone() {

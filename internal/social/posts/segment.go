@@ -27,9 +27,9 @@ const (
 	// segmentLen is the maximum number of followers in a segment. On a Cluster, even the timelines
 	// of fewer followers are spread over so many slots that each script writes only one.
 	segmentLen = 100_000
-	// fewFollowers is how many followers can be written in a moment.
+	// fewFollowers is the maximum number of followers in a task that is not long.
 	fewFollowers = 10_000
-	// pageOfSegment is how many followers of a segment are read at a time.
+	// pageOfSegment is the number of followers of a segment that are read at a time.
 	pageOfSegment = 2000
 )
 
@@ -40,7 +40,7 @@ type segment struct {
 	post, author int64
 	time         string // of the post: with the author, it distinguishes the post from another one that got its ID after a failover
 	from         storage.Cursor
-	to           storage.Cursor // the last one; FirstPage: to the end
+	to           storage.Cursor // the last follower; FirstPage for all later ones
 	part         string         // a tag, or "@" and an ID for the followers of that user; empty for those of the author
 	long         bool
 }
@@ -63,7 +63,7 @@ func (s segment) member() string {
 	return fmt.Sprintf("%s:%s:%s:%s:%s", kind, s.identity(), cursorText(s.from), cursorText(s.to), s.part)
 }
 
-// cursorText encodes a cursor; FirstPage is empty.
+// cursorText encodes a cursor. The result is empty for FirstPage.
 func cursorText(c storage.Cursor) string {
 	if c == storage.FirstPage {
 		return ""
@@ -71,7 +71,7 @@ func cursorText(c storage.Cursor) string {
 	return c.String()
 }
 
-// errSegment: a task does not identify a part of the audience of a post.
+// errSegment means that a task does not identify a part of the audience of a post.
 var errSegment = errors.New("social: not a segment of the audience of a post")
 
 // parseSegment parses the argument of a task.
@@ -105,10 +105,11 @@ func (s segment) set() string {
 	return storage.FollowersKey(s.author)
 }
 
-// divide divides the rest of an audience: the followers after a cursor in the set of the first
-// part, and all followers of the other parts. Two round trips, or one if no set is large.
-func (g *segments) divide(ctx context.Context, rest segment, parts []string) ([]segment, error) {
-	set := func(part string) string { return segment{author: rest.author, part: part}.set() }
+// divide divides the rest of an audience into segments: the followers after remaining.from in the
+// set of the first part, and all followers of the other parts. Two round trips, or one if no set is
+// large.
+func (g *segments) divide(ctx context.Context, remaining segment, parts []string) ([]segment, error) {
+	set := func(part string) string { return segment{author: remaining.author, part: part}.set() }
 	counts, err := reads.Counts(ctx, g.client, parts, set)
 	if err != nil {
 		return nil, err
@@ -125,7 +126,7 @@ func (g *segments) divide(ctx context.Context, rest segment, parts []string) ([]
 	}
 	var all []segment
 	for i, part := range parts {
-		next := rest
+		next := remaining
 		next.part, next.long = part, counts[i] > fewFollowers
 		if i > 0 {
 			next.from = storage.FirstPage
@@ -137,7 +138,7 @@ func (g *segments) divide(ctx context.Context, rest segment, parts []string) ([]
 				return nil, err
 			}
 			if len(end) == 0 || !storage.IsDigits(end[0].Member) || math.IsInf(end[0].Score, 0) {
-				continue // the set has shrunk or is damaged: the next segment gets larger
+				continue // the set has shrunk or is damaged, so the next segment is larger
 			}
 			next.to = storage.Cursor{Since: strconv.FormatFloat(end[0].Score, 'f', -1, 64), ID: end[0].Member}
 			all = append(all, next)
@@ -149,14 +150,14 @@ func (g *segments) divide(ctx context.Context, rest segment, parts []string) ([]
 	return all, nil
 }
 
-// pushRest leaves the rest of the audience of a job to the background, in segments.
+// pushRest records segments for the rest of the audience of a job.
 func (e *Engine) pushRest(ctx context.Context, job *Job) ([]string, error) {
-	rest := segment{post: job.post, author: job.Author, time: job.postTime(), from: job.after}
+	remaining := segment{post: job.post, author: job.Author, time: job.postTime(), from: job.after}
 	parts := append([]string{""}, job.Tags...)
 	if job.fromParentAuthor {
 		parts[0] = "@" + storage.Itoa(job.To)
 	}
-	members, err := e.segments.note(ctx, rest, parts[job.source:])
+	members, err := e.segments.note(ctx, remaining, parts[job.source:])
 	if err != nil {
 		return nil, fmt.Errorf("social: fan out post %d: %w", job.post, err)
 	}
@@ -165,8 +166,8 @@ func (e *Engine) pushRest(ctx context.Context, job *Job) ([]string, error) {
 }
 
 // note records the segments of an audience as tasks.
-func (g *segments) note(ctx context.Context, rest segment, parts []string) ([]string, error) {
-	all, err := g.divide(ctx, rest, parts)
+func (g *segments) note(ctx context.Context, remaining segment, parts []string) ([]string, error) {
+	all, err := g.divide(ctx, remaining, parts)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +202,7 @@ func (g *segments) pushTask(ctx context.Context, argument string) error {
 	return nil
 }
 
-// homesOf returns the home timelines of those followers in a segment who get the post of a job.
+// homesOf returns the home timelines of the followers in a segment who get the post of a job.
 func (g *segments) homesOf(ctx context.Context, s segment, job *Job) ([]string, error) {
 	var all []string
 	part := storage.Part{After: s.from, Last: s.to, Until: job.followedBy}

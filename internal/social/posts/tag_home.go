@@ -11,9 +11,9 @@ import (
 // "tagfollow:<user>:<tag>".
 const tagFollowKind = "tagfollow"
 
-// FollowTag changes whether a user follows a tag by calling change, and makes the followers of the
-// tag agree with it. A new follow adds the latest 100 posts of the tag to the user's home timeline.
-// It can be repeated; if a crash interrupts it, another process completes it.
+// FollowTag calls change to make a user follow or unfollow a tag, and updates the followers of the
+// tag. A new follow adds the latest 100 posts of the tag to the user's home timeline. FollowTag can
+// be repeated. After a crash, another process completes it.
 func (h *Homes) FollowTag(ctx context.Context, user int64, tag string, change func() error) error {
 	return h.mirror(ctx, tagFollowKind, user, tag, change)
 }

@@ -44,12 +44,12 @@ func (t *Tags) TagPosts(ctx context.Context, v *social.Viewer, tag string, befor
 	})
 }
 
-// FollowTag adds the latest 100 posts with a tag, and all new ones from now on, to the user's home
-// timeline. Repeating it changes nothing, not even the time. It returns ErrNotFound if tag is not a
-// valid tag, and *InvalidError if the user already follows 500 tags.
+// FollowTag adds the latest 100 posts with a tag, and all later posts with the tag, to the user's
+// home timeline. Following a tag again changes nothing, not even the time. FollowTag returns
+// ErrNotFound if tag is not a valid tag, and *InvalidError if the user already follows 500 tags.
 //
-// following_tags is authoritative and tag_followers mirrors it, as a task, which another process
-// finishes if this one dies. About ten round trips.
+// following_tags is authoritative. A task copies the change to tag_followers; another process
+// finishes the task if this process dies. About ten round trips.
 func (t *Tags) FollowTag(ctx context.Context, user social.User, tag string) error {
 	tag, ok := text.FoldTag(tag)
 	if !ok {
@@ -68,8 +68,8 @@ func (t *Tags) FollowTag(ctx context.Context, user social.User, tag string) erro
 	})
 }
 
-// UnfollowTag ends following a tag: posts that only this tag brought disappear from the home
-// timeline. Repeating it changes nothing.
+// UnfollowTag makes a user unfollow a tag. Posts that were on the home timeline only because of the
+// tag disappear. Unfollowing a tag again changes nothing.
 func (t *Tags) UnfollowTag(ctx context.Context, user social.User, tag string) error {
 	tag, ok := text.FoldTag(tag)
 	if !ok {

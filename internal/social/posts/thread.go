@@ -15,15 +15,15 @@ type Thread struct {
 	Ancestors []ThreadPost // the ancestors of the post, oldest first
 	Further   bool         // there are older ancestors
 	Post      ThreadPost   // the post itself, with Depth 0
-	Replies   []ThreadPost // a page of the replies to it and their replies, in display order
+	Replies   []ThreadPost // a page of direct and indirect replies to the post, in display order
 	Next      int64        // the cursor of the next page of replies; 0 at the end
 }
 
 // ThreadPost is a place in a conversation.
 type ThreadPost struct {
 	ID    int64
-	Depth int  // 1: a reply to the post of the Thread, 2: a reply to such a reply; 0 for the post and its ancestors
-	Stub  Stub // why there is no Item; a muted post has both
+	Depth int  // 1 for a direct reply to the post of the Thread, 2 for a reply to such a reply, and so on; 0 for the post and its ancestors
+	Stub  Stub // the reason why there is no Item; a muted post has both
 	timeline.Item
 }
 
@@ -32,13 +32,13 @@ type ThreadPost struct {
 type Stub uint8
 
 const (
-	// NoStub: the post is shown.
+	// NoStub means that the post is shown.
 	NoStub Stub = iota
-	// StubDeleted: the post was deleted or lost.
+	// StubDeleted means that the post was deleted or lost.
 	StubDeleted
-	// StubUnavailable: the viewer must not see the post.
+	// StubUnavailable means that the viewer must not see the post.
 	StubUnavailable
-	// StubMuted: the viewer has muted the author; the post can be shown on demand.
+	// StubMuted means that the viewer has muted the author; the post can be shown on demand.
 	StubMuted
 )
 
@@ -50,14 +50,14 @@ const (
 	maxThread = 100_000
 )
 
-// Get returns a post, its ancestors, and a page of the replies to it. after is the cursor of the
-// page, 0 for the first. A reply that arrives between two pages neither repeats another one on the
-// second page nor hides one. A page can have fewer replies than requested even if another page
-// follows. The thread of a repost is that of its original. Get returns ErrNotFound if the post is
-// deleted or hidden from the viewer.
+// Get returns a post, its ancestors, and a page of the replies to the post. after is the cursor of
+// the page, 0 for the first page. A reply that arrives while a viewer reads page by page causes no
+// other reply to be repeated or skipped. A page can have fewer replies than requested even if
+// another page follows. The thread of a repost is the thread of its original. Get returns
+// ErrNotFound if the post is deleted or hidden from the viewer.
 //
-// It is answered from memory if the conversation was shown recently and has not changed. Otherwise
-// it takes a round trip per 1,000 replies, and one or two for the posts of the page.
+// Get takes no round trip if the conversation was shown recently and has not changed. Otherwise it
+// takes a round trip per 1,000 replies, and one or two for the posts of the page.
 func (t *Threads) Get(ctx context.Context, v *social.Viewer, id, after int64, limit int) (Thread, error) {
 	item, err := t.lists.PostPage(ctx, v, id)
 	if err != nil {
@@ -89,7 +89,7 @@ func (t *Threads) ancestors(ctx context.Context, v *social.Viewer, tree *tree, t
 		}
 		ids = append(ids, id)
 		parent, ok := tree.parent(id)
-		if !ok && id != thread.Root { // the tree lacks the end of its conversation
+		if !ok && id != thread.Root { // the tree lacks the end of the conversation
 			parent = thread.Root
 		}
 		id = parent
@@ -105,7 +105,7 @@ func (t *Threads) ancestors(ctx context.Context, v *social.Viewer, tree *tree, t
 	return t.mark(ctx, v, thread.Ancestors)
 }
 
-// threadPost returns what a viewer sees at a place.
+// threadPost returns the ThreadPost that a viewer sees at a place. view is nil for a missing post.
 func threadPost(v *social.Viewer, id int64, view *timeline.View, depth int) ThreadPost {
 	p := ThreadPost{ID: id, Depth: depth}
 	switch {
@@ -166,12 +166,12 @@ func (t *Threads) replies(ctx context.Context, v *social.Viewer, tree *tree, thr
 	return t.mark(ctx, v, thread.Replies)
 }
 
-// maxLost limits how many posts above a lost cursor are read.
+// maxLost limits the number of posts above a lost cursor that are read.
 const maxLost = 100
 
 // resume returns the place after the cursor of a page, or -1 if the cursor does not belong to this
-// conversation. A deleted post leaves the tree with its last reply, and the deleted posts above it
-// may leave too.
+// conversation. The post of the cursor, and deleted posts above it, may have left the tree since: a
+// deleted post leaves the tree with its last reply.
 func (t *Threads) resume(ctx context.Context, tree *tree, after int64) (int, error) {
 	id := after
 	for range maxLost {
@@ -193,7 +193,7 @@ func (t *Threads) resume(ctx context.Context, tree *tree, after int64) (int, err
 	return tree.after(tree.root, after), nil
 }
 
-// mark adds what the viewer has done with the shown posts.
+// mark adds the viewer's marks, such as likes, to the shown posts.
 func (t *Threads) mark(ctx context.Context, v *social.Viewer, posts []ThreadPost) error {
 	items := make([]timeline.Item, 0, len(posts))
 	for _, p := range posts {
@@ -212,19 +212,18 @@ func (t *Threads) mark(ctx context.Context, v *social.Viewer, posts []ThreadPost
 	return nil
 }
 
-// lookAhead reads the posts of a page and, where a part of the conversation has only stubs left,
-// the posts after it.
+// lookAhead reads the posts of a page, and, after stubs, later posts of the conversation.
 type lookAhead struct {
 	posts *timeline.Views
 	nodes []node // starting at the first post of the page
-	first int    // the place of that post
+	first int    // the place of the first post of the page
 	chunk int
 
 	views      []*timeline.View // of the first nodes
 	hiddenUpTo int              // up to this place, no post after the current one is shown
 }
 
-// view returns the post at a place; ok is false if it is too far away.
+// view returns the post at a place. ok is false if the place is too far away.
 func (l *lookAhead) view(ctx context.Context, place int) (view *timeline.View, ok bool, err error) {
 	i := place - l.first
 	for i >= len(l.views) {

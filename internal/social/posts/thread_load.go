@@ -15,7 +15,7 @@ import (
 	"retwis/internal/watched"
 )
 
-// Threads shows conversations. It keeps the shape of recently shown ones in memory.
+// Threads shows conversations. It keeps the shapes of recently shown conversations in memory.
 type Threads struct {
 	views *timeline.Views
 	db    storage.Database
@@ -26,7 +26,7 @@ type Threads struct {
 const (
 	// threadBytes limits the memory for the shapes of conversations.
 	threadBytes = 32 << 20
-	// threadChunk is how many replies are read in one round trip.
+	// threadChunk is the number of replies that are read in one round trip.
 	threadChunk = 1000
 )
 
@@ -38,12 +38,12 @@ func NewThreads(db storage.Database, views *timeline.Views, lists *timeline.List
 	return &Threads{db: db, views: views, lists: lists, trees: trees}, err
 }
 
-// tree returns the shape of a conversation. No round trip if it has not changed.
+// tree returns the shape of a conversation. No round trip if the shape in memory is up to date.
 func (t *Threads) tree(ctx context.Context, root int64) (*tree, error) {
 	return t.trees.Get(ctx, root, watched.Ask[*tree]{Load: watched.Each(t.current)})
 }
 
-// current returns the shape of a conversation. Its number of replies and the latest of them show
+// current returns the shape of a conversation. The number of replies and the latest reply show
 // whether the shape in memory is up to date.
 func (t *Threads) current(ctx context.Context, r *watched.Read[*tree]) (*tree, error) {
 	key := storage.ThreadKey(r.ID)
@@ -67,14 +67,14 @@ func (t *Threads) current(ctx context.Context, r *watched.Read[*tree]) (*tree, e
 	return t.load(ctx, r.ID, known)
 }
 
-// load reads a conversation. known is its previous tree; if it is not nil, only new replies are
-// read. If a reply was added late while another was removed, that goes unnoticed until the next
-// change.
+// load reads a conversation. known is the previous tree, or nil; if there is one, load reads only
+// new replies. load does not notice that a reply was added late while another was removed, until
+// the next change.
 func (t *Threads) load(ctx context.Context, root int64, known *tree) (*tree, error) {
 	if known == nil {
 		known = newTree(root, nil)
 	}
-	ids, err := t.listed(ctx, root, known.last, maxThread-known.listed)
+	ids, err := t.replyIDs(ctx, root, known.last, maxThread-known.listed)
 	if err != nil {
 		return nil, err
 	}
@@ -83,8 +83,8 @@ func (t *Threads) load(ctx context.Context, root int64, known *tree) (*tree, err
 		return nil, fmt.Errorf("social: read a conversation: %w", err)
 	}
 	links, listed, last := slices.Clone(known.links), known.listed+len(ids), known.last
-	if known.listed > 0 && int64(listed) != min(card, maxThread) { // one was added late, or removed
-		if ids, err = t.listed(ctx, root, 0, maxThread); err != nil {
+	if known.listed > 0 && int64(listed) != min(card, maxThread) { // a reply was added late, or removed
+		if ids, err = t.replyIDs(ctx, root, 0, maxThread); err != nil {
 			return nil, err
 		}
 		links, listed, last = nil, len(ids), 0
@@ -100,8 +100,9 @@ func (t *Threads) load(ctx context.Context, root int64, known *tree) (*tree, err
 	return tree, nil
 }
 
-// listed returns at most limit ids of the replies to a root that are larger than after, sorted.
-func (t *Threads) listed(ctx context.Context, root, after int64, limit int) ([]int64, error) {
+// replyIDs returns up to limit IDs of replies in the conversation of a root that are larger than
+// after, sorted.
+func (t *Threads) replyIDs(ctx context.Context, root, after int64, limit int) ([]int64, error) {
 	var ids []int64
 	for limit > len(ids) {
 		n := min(threadChunk, limit-len(ids))
@@ -120,25 +121,26 @@ func (t *Threads) listed(ctx context.Context, root, after int64, limit int) ([]i
 	return slices.Compact(ids), nil
 }
 
-// lostRounds limits how many times parents that are no longer listed themselves are read.
+// lostRounds limits the number of reads of parents that are no longer in the conversation's set.
 const lostRounds = 8
 
-// withParents adds replies to links, and also their parents that are not listed.
+// withParents adds replies to links, and also their ancestors that are not in the conversation's
+// set.
 func (t *Threads) withParents(ctx context.Context, root int64, links []link, ids []int64, known *tree) ([]link, error) {
 	tried := make(map[int64]bool)
 	for round := 0; len(ids) > 0 && round < lostRounds; round++ {
-		more, err := t.parents(ctx, root, ids, known)
+		newLinks, err := t.parents(ctx, root, ids, known)
 		if err != nil {
 			return nil, err
 		}
-		if round == 0 { // they are listed, whatever their hashes say
+		if round == 0 { // the set has these replies, whatever their hashes say
 			for i, id := range ids {
-				if more[i].id == 0 {
-					more[i] = link{id: id, parent: root}
+				if newLinks[i].id == 0 {
+					newLinks[i] = link{id: id, parent: root}
 				}
 			}
 		}
-		for _, l := range more {
+		for _, l := range newLinks {
 			if l.id != 0 {
 				links = append(links, l)
 			}
@@ -157,11 +159,11 @@ func (t *Threads) withParents(ctx context.Context, root int64, links []link, ids
 	return links, nil
 }
 
-// parents returns the link of each reply to its parent, or the zero link for a post that is no
+// parents returns the link of each reply to its parent, or the zero link for a post that is not a
 // reply in this conversation.
 func (t *Threads) parents(ctx context.Context, root int64, ids []int64, known *tree) ([]link, error) {
 	links := make([]link, len(ids))
-	var places []int // of those that are read
+	var places []int // the indexes of the links to read
 	for i, id := range ids {
 		if parent, ok := known.parent(id); ok {
 			links[i] = link{id: id, parent: parent}
@@ -177,7 +179,7 @@ func (t *Threads) parents(ctx context.Context, root int64, ids []int64, known *t
 		}
 		for n, fields := range all {
 			parent, _ := strconv.ParseInt(fields[0], 10, 64)
-			if in, _ := strconv.ParseInt(fields[1], 10, 64); in == root && parent > 0 {
+			if postRoot, _ := strconv.ParseInt(fields[1], 10, 64); postRoot == root && parent > 0 {
 				links[chunk[n]] = link{id: ids[chunk[n]], parent: parent}
 			}
 		}

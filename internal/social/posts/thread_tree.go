@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// tree is the shape of a conversation: all replies to a root in display order, where each is
-// followed by the replies to it, in the order of their IDs. The shape only grows, since a post
-// never gets another parent; which posts a viewer may see is decided when they are shown. A tree
-// never changes. It takes about 36 bytes per reply.
+// tree is the shape of a conversation: all replies to a root in display order, where each reply is
+// followed by the replies to it, in the order of their IDs. A post never gets another parent.
+// Whether a viewer may see a post is decided when it is shown. A tree is immutable, and takes about
+// 36 bytes per reply.
 type tree struct {
 	root   int64
 	links  []link  // sorted by ID
-	places []int32 // the index in nodes of each of links
+	places []int32 // the index in nodes of each link
 	nodes  []node
 
 	listed int   // the number of replies in the sorted set of the conversation, up to maxThread
 	card   int64 // the size of that set
-	last   int64 // the largest ID in it
+	last   int64 // the largest ID in that set
 }
 
 // link is a reply and its parent.
@@ -26,7 +26,7 @@ type link struct{ id, parent int64 }
 // node is a reply in display order. The replies to it follow, up to end.
 type node struct {
 	id    int64
-	depth int32 // 1: a reply to the root
+	depth int32 // 1 for a reply to the root
 	end   int32
 }
 
@@ -98,8 +98,8 @@ func (t *tree) parent(id int64) (parent int64, ok bool) {
 }
 
 // after returns the place that follows a post in display order. If post differs from id, then post
-// has left the tree, as have all posts between it and id, its closest ancestor that is left; the
-// result is the place where its branch was.
+// has left the tree, and id is its closest ancestor that is still in the tree; the result is the
+// place where the branch with post was.
 func (t *tree) after(id, post int64) int {
 	at, end, _ := t.below(id)
 	if id == post {

@@ -42,10 +42,10 @@ var (
 	addRepostScript = script.New(addRepostSource).Retryable()
 )
 
-// pageOfFollowers is how many followers are read at a time.
+// pageOfFollowers is the number of followers that are read at a time.
 const pageOfFollowers = 200
 
-// db holds what every part needs.
+// db has the fields that all parts of an Engine share.
 type db struct {
 	client  rueidis.Client
 	scripts *script.Sender
@@ -57,10 +57,10 @@ type db struct {
 	homes   *collection.Timelines // the home timelines; on a Cluster only existing ones
 	tasks   *work.Engine
 	search  *search.Posts
-	tagged  func(ctx context.Context, tags []string) error // see Options.OnTags; may be nil
+	tagged  func(ctx context.Context, tags []string) error // see EngineOptions.OnTags; may be nil
 
 	celebrities *storage.Celebrities // nil on a single server
-	pictures    Pictures             // see Options.Pictures; may be nil
+	pictures    Pictures             // see EngineOptions.Pictures; may be nil
 }
 
 // writeAll sends commands that can be repeated. It ignores a key of the wrong type, which a check
@@ -80,10 +80,10 @@ type writer struct {
 	end   atomic.Pointer[timelineEnd] // nil if unknown
 }
 
-// create writes a post unless its ID is in use, and records its task, so that another process
-// finishes an interrupted fan-out. On a single server the same script does both; on a Cluster the
-// task is recorded first, and a task without a post does no harm. errDeleted reports that the post
-// was written before and has been deleted since.
+// create writes a post unless its ID is in use, and records the task of the post, so that another
+// process finishes an interrupted fan-out. On a single server one script does both; on a Cluster
+// the task is recorded first, and a task without a post does no harm. create returns errDeleted if
+// the post was written before and has been deleted since.
 func (w *writer) create(ctx context.Context, job *Job) (bool, error) {
 	keys, args := []string{storage.PostKey(job.post), storage.Tasks}, append([]string{job.member(), work.LeaseText}, job.Fields...)
 	job.held = nil // from an earlier attempt with another ID
@@ -102,7 +102,7 @@ func (w *writer) create(ctx context.Context, job *Job) (bool, error) {
 	}
 	switch {
 	case err != nil || reply[0] == "0":
-		if job.held != nil { // the task will find out whether there is anything to do
+		if job.held != nil { // the task finds out whether there is anything to do
 			w.tasks.Later(ctx, work.ErrAgain, job.held)
 		}
 		return false, err
@@ -117,7 +117,7 @@ func (w *writer) create(ctx context.Context, job *Job) (bool, error) {
 }
 
 // ensure reads the post of a repeated job. It returns ErrNoPost if the post is lost, even if
-// another post has its ID by now, and errDeleted if it is deleted.
+// another post has the same ID by now, and errDeleted if the post is deleted.
 func (w *writer) ensure(ctx context.Context, job *Job) error {
 	stored, err := w.stored(ctx, job.post)
 	if stored.Author != 0 && stored.identity() != job.identity() {
@@ -131,16 +131,17 @@ func (w *writer) ensure(ctx context.Context, job *Job) error {
 	return nil
 }
 
-// attach assigns a post its pictures, and adds a reply to its parent or a repost to its original. A
-// new one is refused with ErrRefused if that post is deleted; so is a repost if the user has
-// another one, and, also with *InvalidError, a post whose pictures belong to another post.
+// attach assigns a post its pictures, and adds a reply to its parent or a repost to its original.
+// It returns ErrRefused if the parent of a new reply or the original of a repost is deleted, if the
+// user has another repost of the original, or, along with *InvalidError, if the pictures belong to
+// another post.
 func (w *writer) attach(ctx context.Context, job *Job, isNew bool) error {
 	if media := job.media(); media != "" && w.pictures != nil {
 		err := w.pictures.Attach(ctx, job.post, job.Author, media)
-		var taken *social.InvalidError
+		var invalid *social.InvalidError
 		switch {
-		case errors.As(err, &taken) && job.published: // already published: a repair leaves it alone
-		case errors.As(err, &taken):
+		case errors.As(err, &invalid) && job.published: // a repair leaves a published post alone
+		case errors.As(err, &invalid):
 			return fmt.Errorf("%w: %w", ErrRefused, err)
 		case err != nil:
 			return err
@@ -148,12 +149,12 @@ func (w *writer) attach(ctx context.Context, job *Job, isNew bool) error {
 	}
 	switch {
 	case job.Parent != 0:
-		must := "0"
+		refuse := "0"
 		if isNew {
-			must = "1"
+			refuse = "1"
 		}
 		state, err := addReplyScript.RunFenced(ctx, w.client, []string{storage.PostKey(job.Parent), storage.RepliesKey(job.Parent)},
-			[]string{storage.Itoa(job.post), must}).AsInt64()
+			[]string{storage.Itoa(job.post), refuse}).AsInt64()
 		switch {
 		case err != nil:
 			return fmt.Errorf("social: reply: %w", err)
@@ -163,12 +164,12 @@ func (w *writer) attach(ctx context.Context, job *Job, isNew bool) error {
 			return w.keepStub(ctx, job.Parent)
 		}
 	case job.RepostOf != 0:
-		has, err := addRepostScript.RunFenced(ctx, w.client, []string{storage.PostKey(job.RepostOf), storage.RepostersKey(job.RepostOf)},
+		repost, err := addRepostScript.RunFenced(ctx, w.client, []string{storage.PostKey(job.RepostOf), storage.RepostersKey(job.RepostOf)},
 			[]string{storage.Itoa(job.Author), storage.Itoa(job.post), storage.Itoa(job.Replaces)}).AsInt64()
 		if err != nil {
 			return fmt.Errorf("social: repost: %w", err)
 		}
-		if has != job.post {
+		if repost != job.post {
 			return ErrRefused
 		}
 		return MirrorRepost(ctx, w.client, job.Author, job.RepostOf)
@@ -177,9 +178,9 @@ func (w *writer) attach(ctx context.Context, job *Job, isNew bool) error {
 }
 
 // pushOwn puts a post on the lists of its author, its conversation and its tags and on the public
-// timeline, has its words indexed, and reads the first page of the audience. pushPage adds it to
-// the author's home timeline: a home timeline that is built at this moment must find the post on
-// the other lists if it did not exist yet when the post was pushed to it.
+// timeline, indexes its words, and reads the first page of the audience. pushPage then adds the
+// post to the author's home timeline. If that timeline does not exist yet because it is being
+// built, the process that builds it must find the post on the other lists.
 func (w *writer) pushOwn(ctx context.Context, job *Job) (followers rueidis.RedisResult, err error) {
 	places := job.places()
 	entries := places.Entries()
@@ -195,7 +196,7 @@ func (w *writer) pushOwn(ctx context.Context, job *Job) (followers rueidis.Redis
 	for _, key := range entries {
 		cmds = append(cmds, w.put(key, job.post).ToRetryable())
 	}
-	own := len(cmds)
+	numLists := len(cmds)
 	cmds = append(cmds, w.audienceCommands(job)...)
 	indexed := w.words.index(ctx, job)
 	res := w.scripts.DoMulti(ctx, append(cmds, w.followers(job.audience()[0], storage.FirstPage))...)
@@ -204,7 +205,7 @@ func (w *writer) pushOwn(ctx context.Context, job *Job) (followers rueidis.Redis
 	if err := indexed(); err != nil {
 		return res[last], fmt.Errorf("social: post: %w", err)
 	}
-	for _, r := range res[:own] {
+	for _, r := range res[:numLists] {
 		if err := r.Error(); rediserr.IsWrongType(err) {
 			// A damaged key must not prevent posting; a check reports it.
 			w.log.WarnContext(ctx, "cannot add a post to a list of its author", "post", job.post, "author", job.Author, "error", err)
@@ -220,18 +221,19 @@ func (w *writer) pushOwn(ctx context.Context, job *Job) (followers rueidis.Redis
 	if err := w.changedTags(ctx, job.Tags); err != nil {
 		return res[last], err
 	}
-	elsewhere, err := w.chooseAudience(ctx, job, res[own:last])
-	if err != nil || !elsewhere || job.done() {
+	changed, err := w.chooseAudience(ctx, job, res[numLists:last])
+	if err != nil || !changed || job.done() {
 		return res[last], err
 	}
 	return w.scripts.DoMulti(ctx, w.followers(job.audience()[job.source], storage.FirstPage))[0], nil
 }
 
-// put and take return the commands that add a post to a sorted set and remove it.
+// put returns the command that adds a post to a sorted set.
 func (d *db) put(key string, post int64) rueidis.Completed {
 	return d.client.B().Zadd().Key(key).ScoreMember().ScoreMember(float64(post), storage.Itoa(post)).Build()
 }
 
+// remove returns the command that removes a post from a sorted set.
 func (d *db) remove(key string, post int64) rueidis.Completed {
 	return d.client.B().Zrem().Key(key).Member(storage.Itoa(post)).Build()
 }
@@ -249,7 +251,7 @@ func (w *writer) changedTags(ctx context.Context, tags []string) error {
 	return w.tagged(ctx, tags)
 }
 
-// followers reads a page of a set of followers, latest first.
+// followers returns the command that reads a page of a set of followers, latest first.
 func (w *writer) followers(set string, after storage.Cursor) rueidis.Completed {
 	return w.follows.PageCommand(set, after, pageOfFollowers)
 }
@@ -288,8 +290,8 @@ func (w *writer) pushPage(ctx context.Context, job *Job, page rueidis.RedisResul
 	return nil
 }
 
-// parseFollowers parses a page of followers and drops those who came after followedBy. It also
-// returns how many entries the page has, and the last one.
+// parseFollowers parses a page of followers and drops users who followed after followedBy. It also
+// returns the number of entries of the page, and the last entry.
 func parseFollowers(page rueidis.RedisResult, followedBy float64) (ids []string, n int, last storage.Cursor, err error) {
 	// id, time, id, time ...
 	entries, err := page.AsStrSlice()
@@ -313,7 +315,8 @@ func parsePage(entries []string, followedBy float64) (ids []string, last storage
 	return ids, last
 }
 
-// homeKeys returns the keys of home timelines. They share one string, because there can be 100,000.
+// homeKeys returns the keys of home timelines. The keys share one string, because there can be
+// 100,000 of them.
 func homeKeys(ids []string) []string {
 	size := 0
 	for _, id := range ids {
@@ -333,9 +336,9 @@ func homeKeys(ids []string) []string {
 	return keys
 }
 
-// whoFollowBoth returns those followers of a reply's author who also follow the parent's author, or
-// are that author. If the job goes through the followers of the parent's author, it is the other
-// way round.
+// whoFollowBoth returns the followers of a reply's author in ids who also follow the parent's
+// author, or are the parent's author. If job.fromParentAuthor is set, ids are followers of the
+// parent's author, and it returns those who also follow the reply's author.
 func (w *writer) whoFollowBoth(ctx context.Context, job *Job, ids []string) ([]string, error) {
 	to, other := storage.Itoa(job.To), job.To
 	if job.fromParentAuthor {

@@ -1,4 +1,4 @@
--- Closes an account: from now on nobody sees it, and nobody can log in. Repeating it changes
+-- Closes an account: hides it from everybody, and prevents log-ins. Repeating it changes
 -- nothing.
 -- KEYS[1]   the hash of the user
 -- ARGV[1]   the username

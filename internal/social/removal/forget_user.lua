@@ -2,7 +2,7 @@
 -- KEYS[1]   the hash of the user
 -- ARGV[1]   the username
 -- ARGV[2]   when the user registered, empty if unknown
--- Reply     1 if it was deleted, else 0
+-- Reply     1 if the hash was deleted, else 0
 local user = redis.call('HMGET', KEYS[1], 'username', 'joined')
 if user[1] ~= ARGV[1] or (user[2] or '') ~= ARGV[2] then
   return 0

@@ -17,17 +17,17 @@ import (
 const (
 	// pageSize is how many entries of a list are removed at a time.
 	pageSize = 100
-	// gap is the pause after each page, for other requests.
+	// gap is the pause after each page, in which the server handles other requests.
 	gap = 100 * time.Microsecond
 )
 
-// removeFromLists removes everything that the lists of a user lead to. It is cheap if they are
-// empty, and leaves them empty.
-func (e *Engine) removeFromLists(ctx context.Context, a account, was closed) error {
-	if err := e.removeNames(ctx, a, was); err != nil {
+// removeFromLists removes the entries of a user's lists, together with everything that they lead
+// to. It is cheap if the lists are empty.
+func (e *Engine) removeFromLists(ctx context.Context, a account, state closed) error {
+	if err := e.removeNames(ctx, a, state); err != nil {
 		return err
 	}
-	if err := e.runSteps(ctx, a); err != nil { // first, because one of them hides the user
+	if err := e.runSteps(ctx, a); err != nil { // first, because one of the steps hides the user
 		return err
 	}
 	for _, list := range []struct {
@@ -51,7 +51,7 @@ func (e *Engine) removeFromLists(ctx context.Context, a account, was closed) err
 	return e.unlink(ctx, a.id, ownKeys)
 }
 
-// runSteps runs the parts of the deletion that other packages do.
+// runSteps runs the parts of the deletion that other packages perform.
 func (e *Engine) runSteps(ctx context.Context, a account) error {
 	for _, step := range e.Steps {
 		if err := step.Run(ctx, a.id); err != nil {
@@ -62,8 +62,8 @@ func (e *Engine) runSteps(ctx context.Context, a account) error {
 }
 
 // removeNames removes a user from the latest users and from the completions. A name that leads to
-// another account is not the user's: an interrupted registration has left it.
-func (e *Engine) removeNames(ctx context.Context, a account, was closed) error {
+// another account stays: the user is left from an interrupted registration.
+func (e *Engine) removeNames(ctx context.Context, a account, state closed) error {
 	owners, err := e.Directory.Owners(ctx, a.name)
 	if err != nil {
 		return err
@@ -77,14 +77,14 @@ func (e *Engine) removeNames(ctx context.Context, a account, was closed) error {
 	if err := e.Names.RemoveName(ctx, search.Name{Username: a.name}); err != nil {
 		return err
 	}
-	if was.display == "" {
+	if state.display == "" {
 		return nil
 	}
-	return e.Names.RemoveName(ctx, search.Name{Username: a.name, Display: was.display})
+	return e.Names.RemoveName(ctx, search.Name{Username: a.name, Display: state.display})
 }
 
-// drain calls remove with pages of a sorted set of a user, and removes them from it, until it is
-// empty. A key of the wrong type is left to a check.
+// drain calls remove with pages of a sorted set of a user, and removes each page from the set,
+// until the set is empty. A key of the wrong type counts as empty; a check reports such a key.
 func (e *Engine) drain(ctx context.Context, a account, prefix string, remove func(ctx context.Context, a account, members []string) error) error {
 	key := storage.Key(prefix, a.id)
 	for {
@@ -107,8 +107,8 @@ func (e *Engine) drain(ctx context.Context, a account, prefix string, remove fun
 	}
 }
 
-// ids calls do with the IDs among members. Others are damaged.
-func ids(members []string, do func(id int64) error) error {
+// eachID calls do with each member that is an ID. It skips damaged members.
+func eachID(members []string, do func(id int64) error) error {
 	for _, member := range members {
 		id, ok := storage.ParseID(member)
 		if !ok {
@@ -124,7 +124,7 @@ func ids(members []string, do func(id int64) error) error {
 // removePosts deletes posts, replies and reposts. The stub of a post that is still being fanned out
 // stays until the sweep.
 func (e *Engine) removePosts(ctx context.Context, a account, members []string) error {
-	return ids(members, func(post int64) error {
+	return eachID(members, func(post int64) error {
 		if _, err := e.FanOut.Deletions.Erase(ctx, post, a.id); err != nil {
 			return err
 		}
@@ -136,14 +136,14 @@ func (e *Engine) removePosts(ctx context.Context, a account, members []string) e
 }
 
 func (e *Engine) removeLikes(ctx context.Context, a account, members []string) error {
-	return ids(members, func(post int64) error {
+	return eachID(members, func(post int64) error {
 		_, err := e.likes.Unlike(ctx, post, a.id, e.Now())
 		return err
 	})
 }
 
 func (e *Engine) removeFollowing(ctx context.Context, a account, members []string) error {
-	return ids(members, func(other int64) error {
+	return eachID(members, func(other int64) error {
 		defer e.Names.Rank(other)
 		if err := e.dropMirror(ctx, a, storage.FollowersKey(other)); err != nil {
 			return err
@@ -153,11 +153,10 @@ func (e *Engine) removeFollowing(ctx context.Context, a account, members []strin
 	})
 }
 
-// removeFollowers ends the follows of the user's followers; the other direction is removed with the
-// page.
+// removeFollowers ends the follows of the user's followers; drain removes the other direction.
 func (e *Engine) removeFollowers(ctx context.Context, a account, members []string) error {
 	var keys []string
-	err := ids(members, func(other int64) error {
+	err := eachID(members, func(other int64) error {
 		keys = append(keys, storage.FollowingKey(other))
 		return nil
 	})
@@ -175,8 +174,8 @@ func (e *Engine) removeTags(ctx context.Context, a account, tags []string) error
 	return e.removeFrom(ctx, keys, storage.Itoa(a.id))
 }
 
-// removeFrom removes members from sorted sets. One round trip. A key of the wrong type is left to a
-// check.
+// removeFrom removes members from sorted sets. One round trip. It skips a key of the wrong type; a
+// check reports such a key.
 func (e *Engine) removeFrom(ctx context.Context, keys []string, members ...string) error {
 	cmds := make(rueidis.Commands, len(keys))
 	for i, key := range keys {
@@ -186,7 +185,7 @@ func (e *Engine) removeFrom(ctx context.Context, keys []string, members ...strin
 }
 
 func (e *Engine) removeBlocked(ctx context.Context, a account, members []string) error {
-	return ids(members, func(other int64) error {
+	return eachID(members, func(other int64) error {
 		if err := e.dropMirror(ctx, a, storage.BlockersKey(other)); err != nil {
 			return err
 		}
@@ -196,14 +195,15 @@ func (e *Engine) removeBlocked(ctx context.Context, a account, members []string)
 }
 
 func (e *Engine) removeBlockers(ctx context.Context, a account, members []string) error {
-	return ids(members, func(other int64) error {
+	return eachID(members, func(other int64) error {
 		_, err := e.relations.Unblock(ctx, other, a.id, e.Now())
 		return err
 	})
 }
 
 // dropMirror removes a user from the mirror of one of their lists, before the list itself loses the
-// entry: on a Cluster a process can die between the two, and only the list leads to the mirror.
+// entry: on a Cluster a process can die between the two writes, and only the list leads to the
+// mirror.
 func (e *Engine) dropMirror(ctx context.Context, a account, mirror string) error {
 	return e.removeFrom(ctx, []string{mirror}, storage.Itoa(a.id))
 }

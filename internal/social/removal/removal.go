@@ -2,18 +2,18 @@
 //
 // Closing an account is one write: the field `standing` of the user becomes "closed", the password
 // and the sessions are removed, and nobody sees the user any more. The rest is a task (see package
-// work) that can be repeated from its beginning and is finished by another process if this one
-// dies:
+// work), which can be repeated from its beginning, and which another process finishes if this
+// process dies:
 //
 //  1. The name leaves `users_by_time` and the completions. Posts, replies, reposts, likes, follows,
 //     blocks and followed tags are removed one by one, together with their counterparts: timeline
 //     entries, counters, the other direction.
 //  2. Requests of the user that were running when the account was closed may have written since. So
-//     the first part is repeated until the closing is [Grace] ago.
-//  3. A scan of all keys, one for all users waiting for it, finds what no list leads to: stubs of posts
-//     deleted earlier, mutes and dismissals by others, places on their lists, notifications that the
-//     user caused, limits.
-//  4. The name is made to lead to nobody (`users` maps it to 0), and the hash of the user is deleted.
+//     step 1 is repeated until [Grace] after the account was closed.
+//  3. A scan of all keys, shared by all users waiting for a scan, finds entries that no list leads to:
+//     stubs of posts deleted earlier, mutes and dismissals by others, places on the lists of others,
+//     notifications that the user caused, limits.
+//  4. The name is reserved: `users` maps it to 0, which is nobody. The hash of the user is deleted.
 //
 // Work is done in steps of about a millisecond of the server's time, with pauses. A post costs about
 // fifteen commands, any other entry two to six; the scan reads all keys once. Texts of others that
@@ -56,14 +56,14 @@ var (
 const Grace = 10 * time.Second
 
 // Kind is the kind of the tasks: "remove:<uid>:<joined>:<name>". Time and name distinguish an
-// account that a failover lost from a new one with the same ID.
+// account that a failover lost from a new account with the same ID.
 const Kind = "remove"
 
-// ErrNoUser: no such user.
+// ErrNoUser reports that there is no such user.
 var ErrNoUser = errors.New("social: no such user")
 
-// Step is a part of the deletion of an account that another package does. It can be repeated from
-// its beginning, and returns when nothing is left.
+// Step is a part of the deletion of an account that another package performs. Run can be repeated,
+// and returns when nothing is left to delete.
 type Step struct {
 	Name string // for errors
 	Run  func(ctx context.Context, uid int64) error
@@ -87,22 +87,22 @@ type Engine struct {
 	likes     storage.Reactions
 	relations storage.Relations
 	notify    notify.Store
-	rest      *sweeper
+	sweeper   *sweeper
 }
 
-// New returns an engine whose tasks are those of opt.FanOut.
+// New returns an Engine, and registers its tasks with the task engine of opt.FanOut.
 func New(opt Options) *Engine {
 	e := &Engine{
 		Options: opt, follows: storage.NewFollows(opt.DB.Client), likes: storage.NewReactions(opt.DB.Client), relations: storage.NewRelations(opt.DB.Client),
 		notify: notify.New(opt.DB.Client),
 	}
-	e.rest = newSweeper(e.sweep, opt.FanOut.Tasks().Mark, opt.Log)
+	e.sweeper = newSweeper(e.sweep, opt.FanOut.Tasks().Mark, opt.Log)
 	opt.FanOut.Tasks().Handle(Kind, e.task)
 	return e
 }
 
 // Close stops the background work.
-func (e *Engine) Close() { e.rest.close() }
+func (e *Engine) Close() { e.sweeper.close() }
 
 // account is an account that is being deleted.
 type account struct {
@@ -126,8 +126,8 @@ func parse(argument string) (account, bool) {
 	return account{id: uid, joined: joined, name: name}, ok && name != ""
 }
 
-// Delete closes an account, and leaves the rest to the background. It returns ErrNoUser if it does
-// not exist. Repeating it changes nothing. Four round trips.
+// Delete closes an account, and leaves the remaining steps of the deletion to a task. It returns
+// ErrNoUser if there is no such user. Repeating it changes nothing. Four round trips.
 func (e *Engine) Delete(ctx context.Context, uid int64) error {
 	fields, err := reply.Fields(e.DB.Client.Do(ctx, e.DB.Client.B().Hmget().Key(storage.UserKey(uid)).Field("username", "joined").Build()))
 	if err != nil {
@@ -145,8 +145,8 @@ func (e *Engine) Delete(ctx context.Context, uid int64) error {
 	return err
 }
 
-// Finish deletes the rest of an account that Delete has closed, and returns when nothing is left of
-// it.
+// Finish deletes the remaining data of an account that Delete has closed, and returns when no data
+// is left.
 func (e *Engine) Finish(ctx context.Context, uid int64) error {
 	prefix := fmt.Sprintf("%s:%d:", Kind, uid)
 	for page, err := range scan.SortedSet(ctx, e.DB.Client, storage.Tasks, 1000) {
@@ -169,13 +169,13 @@ func (e *Engine) Finish(ctx context.Context, uid int64) error {
 type closed struct {
 	at      time.Time
 	display string
-	gone    bool // the hash is already deleted
+	gone    bool // whether the hash is already deleted
 }
 
 // close hides an account and ends its sessions.
 func (e *Engine) close(ctx context.Context, a account) (closed, error) {
 	args := append([]string{a.name, a.joined, storage.Seconds(e.Now())}, secretFields...)
-	was, err := closeScript.RunFenced(ctx, e.DB.Client, []string{storage.UserKey(a.id)}, args).AsStrSlice()
+	fields, err := closeScript.RunFenced(ctx, e.DB.Client, []string{storage.UserKey(a.id)}, args).AsStrSlice()
 	if rueidis.IsRedisNil(err) {
 		return closed{gone: true}, nil
 	}
@@ -185,7 +185,7 @@ func (e *Engine) close(ctx context.Context, a account) (closed, error) {
 	if err := e.DB.Client.Do(ctx, e.DB.Client.B().Unlink().Key(storage.SessionsKey(a.id)).Build().ToRetryable()).Error(); err != nil {
 		return closed{}, fmt.Errorf("social: close an account: %w", err)
 	}
-	return closed{at: storage.ParseTime(was[0]), display: was[1]}, nil
+	return closed{at: storage.ParseTime(fields[0]), display: fields[1]}, nil
 }
 
 // task runs a task of Kind.
@@ -205,30 +205,30 @@ func (e *Engine) task(ctx context.Context, argument string) error {
 
 // remove deletes an account completely.
 func (e *Engine) remove(ctx context.Context, a account) error {
-	was, err := e.close(ctx, a)
+	state, err := e.close(ctx, a)
 	if err != nil {
 		return err
 	}
-	if was.gone {
+	if state.gone {
 		other, err := e.isAnother(ctx, a)
 		if err != nil || other {
 			return err
 		}
 	}
-	if !e.rest.known(a) {
-		// Based on the time before the lists, because the steps among them depend on it too.
-		isOver := was.gone || !e.Now().Before(was.at.Add(Grace))
-		if err := e.removeFromLists(ctx, a, was); err != nil {
+	if !e.sweeper.known(a) {
+		// Read the time before removing the lists, because the steps depend on it too.
+		isOver := state.gone || !e.Now().Before(state.at.Add(Grace))
+		if err := e.removeFromLists(ctx, a, state); err != nil {
 			return err
 		}
 		if !isOver {
 			return work.ErrAgain
 		}
 	}
-	if err := e.rest.sweep(ctx, a); err != nil {
+	if err := e.sweeper.sweep(ctx, a); err != nil {
 		return err
 	}
-	if err := e.runSteps(ctx, a); err != nil { // what was recorded during the scan
+	if err := e.runSteps(ctx, a); err != nil { // for data recorded during the scan
 		return err
 	}
 	if err := e.unlink(ctx, a.id, ownKeys, mirroredKeys); err != nil {
@@ -240,7 +240,7 @@ func (e *Engine) remove(ctx context.Context, a account) error {
 	return forgetUserScript.RunFenced(ctx, e.DB.Client, []string{storage.UserKey(a.id)}, []string{a.name, a.joined}).Error()
 }
 
-// isAnother reports whether the ID belongs to another account by now.
+// isAnother reports whether the ID belongs to another account now.
 func (e *Engine) isAnother(ctx context.Context, a account) (bool, error) {
 	name, err := reply.TextOrEmpty(e.DB.Client.Do(ctx, e.DB.Client.B().Hget().Key(storage.UserKey(a.id)).Field("username").Build()))
 	return name != "", err

@@ -20,20 +20,20 @@ import (
 const (
 	// scanCount is how many keys one step of the scan covers.
 	scanCount = 500
-	// scanTimeout limits a step, because a node of a Cluster may be gone for good.
+	// scanTimeout limits a step, because a node of a Cluster may be permanently down.
 	scanTimeout = 15 * time.Second
-	// inboxesAtOnce is how many users' notifications are read at a time, each in at most half a
-	// millisecond of the server's time.
-	inboxesAtOnce = 4
-	// liveAtOnce is how many entries of `live` are read at a time.
-	liveAtOnce = 1000
-	// fanOutPause is how long to wait for a fan-out, and maxFanOutPauses how often, before the task
-	// is repeated.
-	fanOutPause     = 100 * time.Millisecond
+	// inboxBatch is how many users' notifications are read at a time. Reading one user's takes the
+	// server at most half a millisecond.
+	inboxBatch = 4
+	// liveBatch is how many entries of `live` are read at a time.
+	liveBatch = 1000
+	// fanOutPause is the pause between two checks of whether fan-outs have ended.
+	fanOutPause = 100 * time.Millisecond
+	// maxFanOutPauses limits the number of pauses, after which the task is repeated.
 	maxFanOutPauses = 100
 )
 
-// sweep scans all keys once for what no list of the users leads to.
+// sweep scans all keys once for entries that no list of the users leads to.
 func (e *Engine) sweep(ctx context.Context, all accounts) error {
 	if err := e.sweepLive(ctx, all); err != nil {
 		return err
@@ -119,7 +119,7 @@ func (e *Engine) erasePending(ctx context.Context, posts []post) error {
 	return work.ErrAgain
 }
 
-// authored returns the posts among these that were written by the users.
+// authored returns the given posts that were written by the users.
 func (e *Engine) authored(ctx context.Context, all accounts, posts []int64) ([]post, error) {
 	authors, err := reads.Field(ctx, e.DB.Client, posts, storage.PostKey, "user_id")
 	if err != nil {
@@ -155,7 +155,7 @@ func (e *Engine) sweepMembers(ctx context.Context, all accounts, owners []int64)
 	return e.RemoveMembers(ctx, owners, func(_, member int64) bool { return all[member] != "" })
 }
 
-// sweepLimits removes the counters of the users' events. Some contain the name, and an address.
+// sweepLimits removes the counters of the users' events. Some keys contain the name and an address.
 func (e *Engine) sweepLimits(ctx context.Context, keys []string) error {
 	var cmds rueidis.Commands
 	for _, key := range keys {
@@ -164,11 +164,11 @@ func (e *Engine) sweepLimits(ctx context.Context, keys []string) error {
 	return reply.FirstError(e.DB.Client.DoMulti(ctx, cmds...))
 }
 
-// sweepNotifications removes notifications that the users have caused for others.
+// sweepNotifications removes the notifications that the users have caused for others.
 func (e *Engine) sweepNotifications(ctx context.Context, all accounts, users []int64) error {
 	actors := slices.Collect(maps.Keys(all))
 	for len(users) > 0 {
-		n := min(len(users), inboxesAtOnce)
+		n := min(len(users), inboxBatch)
 		if err := e.notify.RemoveActors(ctx, actors, users[:n]...); err != nil {
 			return err
 		}
@@ -182,7 +182,7 @@ func (e *Engine) sweepNotifications(ctx context.Context, all accounts, users []i
 // sweepLive removes the posts of the users, and the replies to them, from `live`.
 func (e *Engine) sweepLive(ctx context.Context, all accounts) error {
 	for start := "-"; ; {
-		entries, err := reply.OrEmpty(e.DB.Client.Do(ctx, e.DB.Client.B().Xrange().Key(storage.Live).Start(start).End("+").Count(liveAtOnce).Build()).AsXRange())
+		entries, err := reply.OrEmpty(e.DB.Client.Do(ctx, e.DB.Client.B().Xrange().Key(storage.Live).Start(start).End("+").Count(liveBatch).Build()).AsXRange())
 		if err != nil {
 			return err
 		}
@@ -200,7 +200,7 @@ func (e *Engine) sweepLive(ctx context.Context, all accounts) error {
 				return err
 			}
 		}
-		if len(entries) < liveAtOnce {
+		if len(entries) < liveBatch {
 			return nil
 		}
 		if !sleep.For(ctx, gap) {

@@ -12,11 +12,11 @@ import (
 // accounts maps the IDs of users that are being deleted to their names.
 type accounts map[int64]string
 
-// sweptAtOnce limits the users that one scan of the database handles.
-const sweptAtOnce = 100
+// sweepBatch limits the users that one scan of the database handles.
+const sweepBatch = 100
 
-// sweeper scans the database for all users waiting for that together, one scan after the other. The
-// deletion of a thousand accounts takes eleven scans, not a thousand.
+// sweeper scans the database for all waiting users together, one scan after the other. Deleting a
+// thousand accounts takes eleven scans, not a thousand.
 type sweeper struct {
 	scan func(ctx context.Context, all accounts) error
 	mark func(ctx context.Context) string // see work.Engine.Mark
@@ -30,7 +30,7 @@ type sweeper struct {
 	running bool
 }
 
-// swept is the result of a scan for a user: nothing yet, or everything since this mark.
+// swept is the state of a user: waiting for a scan, or done by a scan that began at a mark.
 type swept struct {
 	done bool
 	mark string
@@ -42,23 +42,23 @@ func newSweeper(scan func(context.Context, accounts) error, mark func(context.Co
 	return s
 }
 
-// close stops the scan. Another process repeats the tasks that wait for it.
+// close stops the scan. Another process repeats the tasks that wait for the scan.
 func (s *sweeper) close() {
 	s.stop()
 	s.worker.Wait()
 }
 
-// sweep returns work.ErrAgain until a scan that began after its first call has ended, and no
-// failover has undone it.
+// sweep returns work.ErrAgain until a scan that began after the first call for the user has ended,
+// without a failover that could have undone the scan.
 func (s *sweeper) sweep(ctx context.Context, a account) error {
 	mark := s.mark(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	has := s.waiting[a]
-	if has.done {
+	state := s.waiting[a]
+	if state.done {
 		delete(s.waiting, a)
 	}
-	if has.done && has.mark == mark {
+	if state.done && state.mark == mark {
 		return nil
 	}
 	s.waiting[a] = swept{}
@@ -69,7 +69,7 @@ func (s *sweeper) sweep(ctx context.Context, a account) error {
 	return work.ErrAgain
 }
 
-// known reports whether a user waits for a scan, or for the first call after it.
+// known reports whether a user waits for a scan, or for the first call of sweep after a scan.
 func (s *sweeper) known(a account) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,19 +98,19 @@ func (s *sweeper) run() {
 			if err == nil {
 				s.waiting[a] = swept{true, mark}
 			} else {
-				delete(s.waiting, a) // its task comes back
+				delete(s.waiting, a) // the task is retried
 			}
 		}
 		s.mu.Unlock()
 	}
 }
 
-// next returns waiting users, or records that there are none.
+// next returns waiting users, or records that no users are waiting.
 func (s *sweeper) next() (batch []account) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for a, has := range s.waiting {
-		if !has.done && len(batch) < sweptAtOnce {
+	for a, state := range s.waiting {
+		if !state.done && len(batch) < sweepBatch {
 			batch = append(batch, a)
 		}
 	}

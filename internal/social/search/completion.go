@@ -31,11 +31,11 @@ const (
 const (
 	// maxDirty limits the number of terms waiting for their rank.
 	maxDirty = 10_000
-	// rankEvery is how long changes of a rank are collected. After each error the interval doubles,
-	// up to rankRetry.
+	// rankEvery is the interval at which changed ranks are written. The interval doubles after each
+	// error, up to rankRetry.
 	rankEvery = time.Second
 	rankRetry = time.Minute
-	// knownTags is how many tags are remembered as having a term.
+	// knownTags is the maximum number of tags in CompletionIndex.known.
 	knownTags = 50_000
 )
 
@@ -57,8 +57,8 @@ type CompletionIndex struct {
 	worker sync.WaitGroup
 }
 
-// NewCompletionIndex returns the indexes of the database behind client, which the caller keeps
-// owning. Close stops its worker.
+// NewCompletionIndex returns the index of the database of client, which the caller must close.
+// Close stops the worker of the index.
 func NewCompletionIndex(client rueidis.Client, log *slog.Logger) (*CompletionIndex, error) {
 	// An underscore is part of a name, not a blank.
 	opt := suggest.Options{Punctuation: suggest.PunctuationKeep}
@@ -89,8 +89,8 @@ func (x *CompletionIndex) Close() {
 	x.worker.Wait()
 }
 
-// Name is a completion of a name: the username, and the display name that matched, empty if the
-// username did.
+// Name is a completion of a name. Display is the display name if it matched, and empty if the
+// username matched.
 type Name struct{ Username, Display string }
 
 // String returns the username, or "display @username".
@@ -103,44 +103,46 @@ func (n Name) String() string {
 
 // splitName parses the result of Name.String.
 func splitName(text string) Name {
-	if at := strings.LastIndex(text, " @"); at >= 0 {
-		return Name{Username: text[at+2:], Display: text[:at]}
+	if i := strings.LastIndex(text, " @"); i >= 0 {
+		return Name{Username: text[i+2:], Display: text[:i]}
 	}
 	return Name{Username: text}
 }
 
-// nameTerm returns the index term of a name; it is distinct for each username.
+// nameTerm returns the index term of a name, which is distinct for each username.
 func (x *CompletionIndex) nameTerm(n Name) string {
 	n.Username = distinct(x.names, n.Username)
 	return n.String()
 }
 
+// parseName parses the result of nameTerm.
 func (x *CompletionIndex) parseName(term string) Name {
 	n := splitName(term)
 	n.Username = original(x.names, n.Username)
 	return n
 }
 
-// distinct returns a term that only this text has. An index has one term for all spellings of a
-// text, but names and tags that differ in case or accents are different ones. So a text that
-// differs from its normalized form is followed by a blank and its bytes in hexadecimal.
-func distinct(in *suggest.Index, text string) string {
-	if name, err := in.Normalize(text); err != nil || name == text {
+// distinct returns the term of a text, which no other text has. An index has one term for all
+// spellings of a text, but names and tags that differ in case or accents are different. So the term
+// of a text that differs from its normalized form has a blank and the text's bytes in hexadecimal
+// appended.
+func distinct(idx *suggest.Index, text string) string {
+	if name, err := idx.Normalize(text); err != nil || name == text {
 		return text
 	}
 	return text + " " + hex.EncodeToString([]byte(text))
 }
 
 // original returns the text of a term made by distinct.
-func original(in *suggest.Index, term string) string {
-	if at := strings.LastIndexByte(term, ' '); at >= 0 && distinct(in, term[:at]) == term {
-		return term[:at]
+func original(idx *suggest.Index, term string) string {
+	if i := strings.LastIndexByte(term, ' '); i >= 0 && distinct(idx, term[:i]) == term {
+		return term[:i]
 	}
 	return term
 }
 
-// Names returns the k names with a prefix whose users have the most followers; some may no longer
-// exist. One round trip.
+// Names returns the k names with a prefix whose users have the most followers. Some of the users
+// may no longer exist. One round trip.
 func (x *CompletionIndex) Names(ctx context.Context, prefix string, k int) ([]Name, error) {
 	terms, err := complete(ctx, x.names, prefix, k)
 	names := make([]Name, len(terms))
@@ -159,8 +161,9 @@ func (x *CompletionIndex) Tags(ctx context.Context, prefix string, k int) ([]str
 	return tags, err
 }
 
-func complete(ctx context.Context, in *suggest.Index, prefix string, k int) ([]string, error) {
-	found, err := in.Complete(ctx, prefix, k)
+// complete returns the k highest-ranked terms with a prefix.
+func complete(ctx context.Context, idx *suggest.Index, prefix string, k int) ([]string, error) {
+	found, err := idx.Complete(ctx, prefix, k)
 	if errors.Is(err, index.ErrValue) { // empty or too long
 		return nil, nil
 	}
@@ -189,16 +192,17 @@ func (x *CompletionIndex) RemoveName(ctx context.Context, n Name) error {
 	return nil
 }
 
-func put(ctx context.Context, in *suggest.Index, term string, count int64) error {
-	_, err := in.Put(ctx, suggest.Suggestion{Term: term, Count: count})
+// put adds a term or changes its rank. It skips a term that cannot be indexed.
+func put(ctx context.Context, idx *suggest.Index, term string, count int64) error {
+	_, err := idx.Put(ctx, suggest.Suggestion{Term: term, Count: count})
 	if err != nil && !errors.Is(err, index.ErrValue) {
 		return fmt.Errorf("social: add a completion: %w", err)
 	}
 	return nil
 }
 
-// Tagged updates the index after posts with these tags changed. Tags that this process knows to
-// have a term get their rank in the background; each other tag takes two round trips.
+// Tagged updates the index after posts with the given tags have changed. A tag in known is ranked
+// in the background; each other tag takes two round trips.
 func (x *CompletionIndex) Tagged(ctx context.Context, tags []string) error {
 	for _, tag := range tags {
 		if _, ok := x.known.GetIfPresent(tag); ok {
@@ -210,13 +214,13 @@ func (x *CompletionIndex) Tagged(ctx context.Context, tags []string) error {
 	return nil
 }
 
-// putTag gives a tag its rank, or removes it if no post has it. It reads again after a removal,
-// which could otherwise undo a concurrent write of another process.
+// putTag writes the rank of a tag, or removes the tag if no post has it. After a removal it checks
+// again, because the removal can undo a concurrent write of another process.
 func (x *CompletionIndex) putTag(ctx context.Context, tag string) error {
 	for {
 		n, err := x.client.Do(ctx, x.client.B().Zcard().Key(storage.TagKey(tag)).Build()).AsInt64()
 		if rediserr.IsWrongType(err) {
-			return nil // a check reports it
+			return nil // a check reports the key
 		}
 		if err != nil {
 			return fmt.Errorf("social: rank a tag: %w", err)
@@ -249,6 +253,7 @@ func (x *CompletionIndex) Rank(uid int64) {
 	x.signal()
 }
 
+// rankTag updates the rank of a tag to the number of its posts, in the background.
 func (x *CompletionIndex) rankTag(tag string) {
 	x.mu.Lock()
 	if len(x.dirtyTags) < maxDirty {
@@ -258,6 +263,7 @@ func (x *CompletionIndex) rankTag(tag string) {
 	x.signal()
 }
 
+// signal wakes the worker.
 func (x *CompletionIndex) signal() {
 	select {
 	case x.wake <- struct{}{}:
@@ -284,20 +290,20 @@ func (x *CompletionIndex) work() {
 		if err == nil {
 			pause = rankEvery
 		} else if x.ctx.Err() == nil {
-			x.log.WarnContext(x.ctx, "completions could not be ranked", "error", err)
+			x.log.WarnContext(x.ctx, "cannot rank completions", "error", err)
 			pause = min(2*pause, rankRetry)
 		}
 	}
 }
 
-// rank writes the ranks of users and tags. Those that fail are queued again; it returns the first
+// rank writes the ranks of users and tags. It queues failed ranks again and returns the first
 // error.
 func (x *CompletionIndex) rank(ctx context.Context, users map[int64]struct{}, tags map[string]struct{}) error {
 	var ids []int64
 	for id := range users {
 		ids = append(ids, id)
 	}
-	var first error
+	var firstErr error
 	for chunk := range slices.Chunk(ids, completionStep) {
 		terms, err := x.termsOf(ctx, chunk)
 		if err == nil {
@@ -306,16 +312,16 @@ func (x *CompletionIndex) rank(ctx context.Context, users map[int64]struct{}, ta
 		if err == nil {
 			continue
 		}
-		first = cmp.Or(first, err)
+		firstErr = cmp.Or(firstErr, err)
 		for _, id := range chunk {
 			x.Rank(id)
 		}
 	}
 	for tag := range tags {
 		if err := x.putTag(ctx, tag); err != nil {
-			first = cmp.Or(first, err)
+			firstErr = cmp.Or(firstErr, err)
 			x.rankTag(tag)
 		}
 	}
-	return first
+	return firstErr
 }

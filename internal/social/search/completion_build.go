@@ -20,15 +20,15 @@ import (
 )
 
 const (
-	// completionStep is how many users or tags are read at a time.
+	// completionStep is the number of users or tags that are read at a time.
 	completionStep = 500
 	// completionsBuilt is the value of `completions` when both indexes are complete.
 	completionsBuilt = "1"
 )
 
 // Build fills the indexes of a database that predates them, or after bulk loading. It does nothing
-// if that is already done; after a crash, a later call starts again. It works in steps of 500 users
-// or tags.
+// if the indexes are complete; after a crash, a later call starts again. It works in steps of 500
+// users or tags.
 func (x *CompletionIndex) Build(ctx context.Context) error {
 	state, err := reply.Text(x.client.Do(ctx, x.client.B().Get().Key(storage.Completions).Build()))
 	if err != nil {
@@ -75,6 +75,7 @@ func (x *CompletionIndex) Rebuild(ctx context.Context) error {
 	return x.finish(ctx)
 }
 
+// finish records that both indexes are complete.
 func (x *CompletionIndex) finish(ctx context.Context) error {
 	if err := x.client.Do(ctx, x.client.B().Set().Key(storage.Completions).Value(completionsBuilt).Build()).Error(); err != nil {
 		return fmt.Errorf("social: build completions: %w", err)
@@ -90,8 +91,8 @@ func Outdate(ctx context.Context, client rueidis.Client) error {
 	return nil
 }
 
-// Restore adds a name or a tag that Missing has yielded, with the rank of a new one: a name gets
-// its correct rank with the next follow.
+// Restore adds a name or a tag that Missing has yielded. A name has the rank of a new user until
+// the next follow.
 func (x *CompletionIndex) Restore(ctx context.Context, term string) error {
 	if tag, ok := strings.CutPrefix(term, "#"); ok {
 		return x.putTag(ctx, tag)
@@ -99,9 +100,8 @@ func (x *CompletionIndex) Restore(ctx context.Context, term string) error {
 	return x.PutName(ctx, splitName(strings.TrimPrefix(term, "@")), 0)
 }
 
-// Missing yields the names and tags, with their sign, that have no term: a check reports them and
-// Rebuild repairs them. It yields nothing for a database without indexes, which the next Build
-// fills.
+// Missing yields the names and tags without a term, beginning with @ or #. A check reports them,
+// and Rebuild repairs them. Missing yields nothing if the indexes have not been built.
 func (x *CompletionIndex) Missing(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		state, err := reply.Text(x.client.Do(ctx, x.client.B().Get().Key(storage.Completions).Build()))
@@ -181,7 +181,7 @@ func (x *CompletionIndex) allNames(ctx context.Context) iter.Seq2[suggest.Sugges
 	}
 }
 
-// termsOf returns the terms of users, except those whose account is being deleted.
+// termsOf returns the terms of users, except users whose account is being deleted.
 func (x *CompletionIndex) termsOf(ctx context.Context, ids []int64) ([]suggest.Suggestion, error) {
 	b := x.client.B()
 	cmds := make(rueidis.Commands, 0, 2*len(ids))

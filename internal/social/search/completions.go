@@ -11,7 +11,7 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// Completions completes what a user types.
+// Completions completes names and tags that a user types.
 type Completions struct {
 	users  *storage.Users
 	index  *CompletionIndex
@@ -21,7 +21,7 @@ type Completions struct {
 
 // TagRules are the moderators' decisions about tags.
 type TagRules interface {
-	// Blocked returns the tags that are never suggested, folded.
+	// Blocked returns the folded tags that are never suggested.
 	Blocked(ctx context.Context) (map[string]bool, error)
 }
 
@@ -35,16 +35,16 @@ const (
 	maxCompletions = 20
 	// maxPrefix limits the length of a prefix, in bytes.
 	maxPrefix = 200
-	// spareNames is how many extra names are read to make up for people who are hidden or gone, or
-	// who match by both of their names.
+	// spareNames is the number of extra names to read, because some users are hidden or gone, or
+	// match with both of their names.
 	spareNames = 16
-	// spareTags is how many extra tags are read to make up for those without a post on public
+	// spareTags is the number of extra tags to read, because some tags have no post on public
 	// lists.
 	spareTags = 16
 )
 
 // CompleteNames returns up to n users whose username or display name begins with a prefix, ignoring
-// case and accents, most followers first. It omits people hidden from the viewer. Two round trips,
+// case and accents, most followers first. It omits users hidden from the viewer. Two round trips,
 // three if some users were not requested recently.
 func (c *Completions) CompleteNames(ctx context.Context, v *social.Viewer, prefix string, n int) ([]social.User, error) {
 	prefix = strings.TrimLeft(prefix, "@＠")
@@ -55,7 +55,7 @@ func (c *Completions) CompleteNames(ctx context.Context, v *social.Viewer, prefi
 	return c.named(ctx, prefix, n, v.HiddenPeople(), v.Lists)
 }
 
-// FindPeople is CompleteNames for moderators; it finds everybody.
+// FindPeople is like CompleteNames, but for moderators: it omits nobody.
 func (c *Completions) FindPeople(ctx context.Context, prefix string, n int) ([]social.User, error) {
 	prefix = strings.TrimLeft(prefix, "@＠")
 	if prefix == "" || len(prefix) > maxPrefix {
@@ -64,18 +64,18 @@ func (c *Completions) FindPeople(ctx context.Context, prefix string, n int) ([]s
 	return c.named(ctx, prefix, max(1, min(n, maxCompletions)), 0, func(int64) bool { return true })
 }
 
-// named returns up to n listed users whose name has a prefix; hidden estimates how many are not
-// listed.
+// named returns up to n users whose name has a prefix and for whom listed returns true. hidden is
+// an estimate of the number of users who are not listed.
 func (c *Completions) named(ctx context.Context, prefix string, n, hidden int, listed func(uid int64) bool) ([]social.User, error) {
 	names, err := c.index.Names(ctx, prefix, 2*n+spareNames+min(hidden, 10*n))
 	if err != nil {
 		return nil, err
 	}
-	typed := make([]string, len(names))
+	usernames := make([]string, len(names))
 	for i, name := range names {
-		typed[i] = name.Username
+		usernames[i] = name.Username
 	}
-	found, err := c.users.ByNames(ctx, typed)
+	found, err := c.users.ByNames(ctx, usernames)
 	if err != nil {
 		return nil, err
 	}
@@ -84,13 +84,13 @@ func (c *Completions) named(ctx context.Context, prefix string, n, hidden int, l
 		byName[user.Name] = user
 	}
 	users := make([]social.User, 0, n)
-	taken := make(map[int64]bool)
+	seen := make(map[int64]bool)
 	for _, name := range names {
 		user, ok := byName[name.Username]
-		if !ok || taken[user.ID] || name.Display != "" && name.Display != user.DisplayName || !listed(user.ID) {
+		if !ok || seen[user.ID] || name.Display != "" && name.Display != user.DisplayName || !listed(user.ID) {
 			continue
 		}
-		taken[user.ID] = true
+		seen[user.ID] = true
 		if users = append(users, user); len(users) == n {
 			break
 		}
@@ -99,8 +99,8 @@ func (c *Completions) named(ctx context.Context, prefix string, n, hidden int, l
 }
 
 // CompleteTags returns up to n tags that begin with a prefix, ignoring case and accents, most posts
-// first. It omits tags that moderators have blocked, and tags whose latest posts are all absent
-// from public lists. Two round trips if the posts are in memory.
+// first. It omits tags that moderators have blocked, and tags none of whose latest posts is on
+// public lists. Two round trips if the posts are in memory.
 func (c *Completions) CompleteTags(ctx context.Context, prefix string, n int) ([]string, error) {
 	prefix = strings.TrimLeft(prefix, "#＃")
 	if prefix == "" || len(prefix) > maxPrefix {
@@ -120,8 +120,8 @@ func (c *Completions) CompleteTags(ctx context.Context, prefix string, n int) ([
 	return tags[:min(n, len(tags))], err
 }
 
-// Renamed gives a user another display name by calling change. The new name is indexed before the
-// change, and the old one is removed after it, unless the user has it again.
+// Renamed calls change to give a user another display name. It indexes the new name before the
+// change, and removes the old name after the change, unless the user has the old name again.
 func (c *Completions) Renamed(ctx context.Context, user social.User, change func() error, display string) error {
 	if display != "" {
 		if err := c.index.PutName(ctx, Name{Username: user.Name, Display: display}, 0); err != nil {
@@ -143,8 +143,8 @@ func (c *Completions) Renamed(ctx context.Context, user social.User, change func
 	if err := c.index.RemoveName(ctx, old); err != nil {
 		return err
 	}
-	switch now, err := c.users.Record(social.WithFresh(ctx), user.ID); {
-	case err == nil && now.DisplayName == old.Display:
+	switch current, err := c.users.Record(social.WithFresh(ctx), user.ID); {
+	case err == nil && current.DisplayName == old.Display:
 		return c.index.PutName(ctx, old, 0)
 	case !errors.Is(err, social.ErrNotFound):
 		return err

@@ -12,20 +12,20 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Post IDs grow with time, except those of imported posts: an import has consecutive IDs, and its
-// posts have their original times. So the posts of a span of days are several ranges of IDs: one
-// for the posts written here between the imports, and one for each import.
+// Post IDs grow with time, except those of imported posts: the posts of an import have consecutive
+// IDs and their original times. So the posts of a span of days have several ranges of IDs: those of
+// the posts written here between the imports, and one range for each import.
 
 const (
-	// probes is how many posts are read at a time to find the first one of a day.
+	// probes is the number of posts that are read at a time to find the first post of a day.
 	probes = 32
-	// maxMissing is how many times other posts are tried if none of those read exists.
+	// maxMissing limits the number of reads in a row that find none of the posts.
 	maxMissing = 8
-	// maxImports is how many imports are searched, the latest ones.
+	// maxImports limits the number of imports that are searched: the latest ones.
 	maxImports = 1000
 )
 
-// idRange is the range of IDs from first to last; it is empty if last is smaller.
+// idRange is the range of IDs from first to last. It is empty if last is smaller than first.
 type idRange struct{ first, last int64 }
 
 // allIDs is the range of all IDs.
@@ -46,11 +46,11 @@ func (s *Service) days(ctx context.Context, q *Query) ([]idRange, error) {
 	}
 	parts := make([][]idRange, len(imports)+1)
 	err = storage.AtOnce(len(parts), func(i int) (err error) {
-		of := gaps(imports, n)
+		ranges := gaps(imports, n)
 		if i < len(imports) {
-			of = imports[i : i+1]
+			ranges = imports[i : i+1]
 		}
-		parts[i], err = s.within(ctx, of, q)
+		parts[i], err = s.within(ctx, ranges, q)
 		return err
 	})
 	if err != nil {
@@ -90,8 +90,8 @@ func gaps(ranges []idRange, n int64) []idRange {
 	return all
 }
 
-// within returns the parts of the ID ranges, over which times grow, that fall within the days of a
-// query.
+// within returns the parts of ranges that fall within the days of a query. The times of the posts
+// must grow over the ranges.
 func (s *Service) within(ctx context.Context, ranges []idRange, q *Query) ([]idRange, error) {
 	from, to := int64(0), int64(0)
 	for _, r := range ranges {
@@ -131,8 +131,8 @@ func idAt(ranges []idRange, n int64) int64 {
 }
 
 // firstAt returns the offset, in the IDs of ranges, of the first post at or after a time. It reads
-// the times of some posts between the first and the last, then of some within the interval where
-// the post must be: one round trip per factor of 33 in their number.
+// the times of some posts, and then of some posts within the interval that must contain the result:
+// one round trip per factor of 33 in the number of IDs.
 func (s *Service) firstAt(ctx context.Context, ranges []idRange, at time.Time) (int64, error) {
 	low, high := int64(0), int64(0) // the result is in low…high
 	for _, r := range ranges {
@@ -141,12 +141,12 @@ func (s *Service) firstAt(ctx context.Context, ranges []idRange, at time.Time) (
 	missing := int64(0)
 	for low < high {
 		step := max(1, (high-low)/(probes+1))
-		numbers := make([]int64, 0, probes)
-		for n := low + step - 1 - missing*step/maxMissing; n < high && len(numbers) < probes; n += step {
-			numbers = append(numbers, n)
+		offsets := make([]int64, 0, probes)
+		for n := low + step - 1 - missing*step/maxMissing; n < high && len(offsets) < probes; n += step {
+			offsets = append(offsets, n)
 		}
-		ids := make([]int64, len(numbers))
-		for i, n := range numbers {
+		ids := make([]int64, len(offsets))
+		for i, n := range offsets {
 			ids[i] = idAt(ranges, n)
 		}
 		times, err := s.times(ctx, ids)
@@ -154,7 +154,7 @@ func (s *Service) firstAt(ctx context.Context, ranges []idRange, at time.Time) (
 			return 0, err
 		}
 		seen := false
-		for i, n := range numbers {
+		for i, n := range offsets {
 			switch {
 			case times[i].IsZero() || n < low || n >= high:
 			case times[i].Before(at):
@@ -167,8 +167,8 @@ func (s *Service) firstAt(ctx context.Context, ranges []idRange, at time.Time) (
 		case seen:
 			missing = 0
 		case step == 1: // none of these posts exists
-			low = numbers[len(numbers)-1] + 1
-		case missing < maxMissing-1: // their neighbors may exist
+			low = offsets[len(offsets)-1] + 1
+		case missing < maxMissing-1: // neighbors of these posts may exist
 			missing++
 		default:
 			return low, nil
@@ -177,7 +177,7 @@ func (s *Service) firstAt(ctx context.Context, ranges []idRange, at time.Time) (
 	return low, nil
 }
 
-// times returns the times of posts; the zero time for a missing one.
+// times returns the times of posts, with the zero time for a missing post.
 func (s *Service) times(ctx context.Context, ids []int64) ([]time.Time, error) {
 	texts, err := reads.Field(ctx, s.DB.Client, ids, storage.PostKey, "time")
 	if err != nil {

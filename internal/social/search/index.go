@@ -21,7 +21,7 @@ const (
 	clusterPartitions = 16
 )
 
-// lazyIndex is an index that is opened on first use: its declaration is in the database.
+// lazyIndex is an index that is opened on first use, because its declaration is in the database.
 type lazyIndex struct {
 	client rueidis.Client
 	key    string
@@ -29,7 +29,7 @@ type lazyIndex struct {
 	index  atomic.Pointer[text.Index]
 }
 
-// do calls f with the index, and again if another process has redeclared it meanwhile.
+// do calls f with the index, and once more if another process has redeclared the index meanwhile.
 func (o *lazyIndex) do(ctx context.Context, f func(*text.Index) error) error {
 	for retried := false; ; retried = true {
 		x, err := o.open(ctx)
@@ -43,6 +43,7 @@ func (o *lazyIndex) do(ctx context.Context, f func(*text.Index) error) error {
 	}
 }
 
+// open returns the index, and creates it if it does not exist.
 func (o *lazyIndex) open(ctx context.Context) (*text.Index, error) {
 	if x := o.index.Load(); x != nil {
 		return x, nil
@@ -64,24 +65,24 @@ func (o *lazyIndex) open(ctx context.Context) (*text.Index, error) {
 	return x, err
 }
 
-// replace replaces the text of a document. earlier are the texts that the document may have, most
-// likely first; it may also have none.
-func replace(ctx context.Context, x *text.Index, id int64, now text.Document, earlier []text.Document) error {
+// replace replaces a document. earlier are the documents that the index may have under the ID, most
+// likely first; the index may also have none.
+func replace(ctx context.Context, x *text.Index, id int64, document text.Document, earlier []text.Document) error {
 	err := fmt.Errorf("social: no earlier text of %d: %w", id, text.ErrConflict)
 	for _, before := range earlier {
-		if err = x.Replace(ctx, id, before, now); !errors.Is(err, text.ErrConflict) || errors.Is(err, text.ErrRemoved) {
+		if err = x.Replace(ctx, id, before, document); !errors.Is(err, text.ErrConflict) || errors.Is(err, text.ErrRemoved) {
 			return err
 		}
 	}
-	if put := x.Put(ctx, id, now); !errors.Is(put, text.ErrConflict) || errors.Is(put, text.ErrRemoved) {
-		return put
+	if putErr := x.Put(ctx, id, document); !errors.Is(putErr, text.ErrConflict) || errors.Is(putErr, text.ErrRemoved) {
+		return putErr
 	}
 	return err
 }
 
-// remove removes a document that has one of the given texts, or none, and marks its ID as removed.
-func remove(ctx context.Context, x *text.Index, id int64, texts []text.Document) (err error) {
-	for _, before := range texts {
+// remove removes a document, which is one of documents or missing, and marks the ID as removed.
+func remove(ctx context.Context, x *text.Index, id int64, documents []text.Document) (err error) {
+	for _, before := range documents {
 		if err = x.Remove(ctx, id, before); !errors.Is(err, text.ErrConflict) {
 			return err
 		}

@@ -27,9 +27,9 @@ var (
 
 // People is the index of users' names and bios. It is safe for concurrent use.
 //
-// The field `searched` of a user holds the text that the index has. Before the index gets a new
-// text, that is added to the field, so that the process that finishes an interrupted change knows
-// both.
+// The field `searched` of a user holds the text that the index has. A new text is added to the
+// field before it is indexed, so that the process that finishes an interrupted change finds both
+// texts.
 type People struct {
 	lazyIndex
 	tasks *work.Engine
@@ -38,8 +38,8 @@ type People struct {
 // personKind is the kind of tasks that make the index agree with a user: "person:<uid>".
 const personKind = "person"
 
-// NewPeople returns the index of the database behind client, whose changes are tasks. It sends no
-// command.
+// NewPeople returns the index of the database of client. Its changes are tasks. NewPeople sends no
+// commands.
 func NewPeople(client rueidis.Client, tasks *work.Engine) *People {
 	x := &People{lazyIndex: lazyIndex{client: client, key: PeopleKey}, tasks: tasks}
 	tasks.Handle(personKind, x.personTask)
@@ -47,7 +47,7 @@ func NewPeople(client rueidis.Client, tasks *work.Engine) *People {
 }
 
 // Change calls change, which changes the name or the bio of a user, and makes the index agree with
-// it. An interrupted change is finished in the background.
+// the user. An interrupted change is finished in the background.
 func (x *People) Change(ctx context.Context, uid int64, change func() error) error {
 	return x.tasks.Do(ctx, personKind+":"+storage.Itoa(uid), func(context.Context) error { return change() }, nil)
 }
@@ -62,16 +62,16 @@ func (x *People) personTask(ctx context.Context, argument string) error {
 
 // person is a user as seen by the index.
 type person struct {
-	id    int64
-	text  string   // the text that the index should have; empty for none
-	noted string   // the field `searched`
-	texts []string // the texts in it
+	id       int64
+	text     string   // the text that the index should have; empty for none
+	recorded string   // the field `searched`
+	texts    []string // the texts in recorded
 }
 
-// separator separates the texts in `searched`; it occurs in no text.
+// separator separates the texts in `searched`. It occurs in no text.
 const separator = "\x00"
 
-// read returns those of the users who exist. One round trip.
+// read returns the given users who exist. One round trip.
 func (x *People) read(ctx context.Context, ids []int64) ([]person, error) {
 	all, err := reads.Fields(ctx, x.client, ids, storage.UserKey, "username", "display_name", "bio", "standing", "searched")
 	if err != nil {
@@ -82,9 +82,9 @@ func (x *People) read(ctx context.Context, ids []int64) ([]person, error) {
 		if fields[0] == "" {
 			continue
 		}
-		p := person{id: ids[i], noted: fields[4]}
-		if p.noted != "" {
-			p.texts = strings.Split(p.noted, separator)
+		p := person{id: ids[i], recorded: fields[4]}
+		if p.recorded != "" {
+			p.texts = strings.Split(p.recorded, separator)
 		}
 		if fields[3] != storage.Closed {
 			p.text = personText(fields[:3])
@@ -100,16 +100,16 @@ func personText(fields []string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(all[:min(len(all), maxText)], separator, " "), "")
 }
 
-// note sets `searched`, and reports false if somebody else has changed it meanwhile.
-func (x *People) note(ctx context.Context, p person, texts ...string) (bool, error) {
-	ok, err := searchedScript.RunFenced(ctx, x.client, []string{storage.UserKey(p.id)}, []string{p.noted, strings.Join(texts, separator)}).AsBool()
+// record sets `searched`. It returns false if another process has changed the field meanwhile.
+func (x *People) record(ctx context.Context, p person, texts ...string) (bool, error) {
+	ok, err := searchedScript.RunFenced(ctx, x.client, []string{storage.UserKey(p.id)}, []string{p.recorded, strings.Join(texts, separator)}).AsBool()
 	if err != nil {
 		return false, fmt.Errorf("social: change the search index: %w", err)
 	}
 	return ok, nil
 }
 
-// maxUpdates is how many times Update starts again because somebody else is changing the same user.
+// maxUpdates limits how often Update starts because other processes change the same user.
 const maxUpdates = 20
 
 // Update makes the index agree with a user. It can be repeated. About five round trips.
@@ -127,12 +127,12 @@ func (x *People) Update(ctx context.Context, uid int64) error {
 		}
 		if p.text != "" && !slices.Contains(p.texts, p.text) {
 			texts := append([]string{p.text}, p.texts...)
-			if ok, err := x.note(ctx, p, texts...); err != nil {
+			if ok, err := x.record(ctx, p, texts...); err != nil {
 				return err
 			} else if !ok {
 				continue
 			}
-			p.texts, p.noted = texts, strings.Join(texts, separator)
+			p.texts, p.recorded = texts, strings.Join(texts, separator)
 		}
 		if err := x.write(ctx, p, known); errors.Is(err, text.ErrConflict) {
 			continue
@@ -140,10 +140,10 @@ func (x *People) Update(ctx context.Context, uid int64) error {
 			return err
 		}
 		if written = append(written, p.text); p.text == "" {
-			_, err := x.note(ctx, p)
+			_, err := x.record(ctx, p)
 			return err
 		}
-		if ok, err := x.note(ctx, p, p.text); err != nil || ok {
+		if ok, err := x.record(ctx, p, p.text); err != nil || ok {
 			return err
 		}
 	}
@@ -156,47 +156,47 @@ func (x *People) write(ctx context.Context, p person, known []string) error {
 	for i, t := range known {
 		documents[i] = text.Document{Text: t}
 	}
-	return x.do(ctx, func(at *text.Index) error {
+	return x.do(ctx, func(idx *text.Index) error {
 		if p.text == "" {
-			return remove(ctx, at, p.id, documents)
+			return remove(ctx, idx, p.id, documents)
 		}
-		return replace(ctx, at, p.id, text.Document{Text: p.text}, documents)
+		return replace(ctx, idx, p.id, text.Document{Text: p.text}, documents)
 	})
 }
 
 // PutMany adds new users. Two round trips for about a hundred.
 func (x *People) PutMany(ctx context.Context, ids []int64) error {
-	var failed error
-	err := x.do(ctx, func(at *text.Index) error {
-		_, err := at.PutMany(ctx, func(yield func(int64, text.Document) bool) {
+	var readErr error
+	err := x.do(ctx, func(idx *text.Index) error {
+		_, err := idx.PutMany(ctx, func(yield func(int64, text.Document) bool) {
 			for o, err := range objects(ctx, pages(ids), x.source(true).Lookup) {
 				id, _ := storage.ParseID(o.ID)
-				if failed = err; err != nil || !yield(id, o.Value) {
+				if readErr = err; err != nil || !yield(id, o.Value) {
 					return
 				}
 			}
 		})
 		return err
 	})
-	return cmp.Or(failed, err)
+	return cmp.Or(readErr, err)
 }
 
-// Search returns a page of the IDs of users, those with the largest IDs first.
+// Search returns a page of the IDs of users, largest first.
 func (x *People) Search(ctx context.Context, q text.Query) (r text.Result, err error) {
-	err = x.do(ctx, func(at *text.Index) error {
-		r, err = at.Search(ctx, q)
+	err = x.do(ctx, func(idx *text.Index) error {
+		r, err = idx.Search(ctx, q)
 		return err
 	})
 	return r, err
 }
 
-// source yields all users who are not being deleted. If notes is set, it records their texts as the
-// indexed ones, for a rebuild, which then indexes them.
-func (x *People) source(notes bool) index.Source[text.Document] {
+// source returns the source of all users who are not being deleted. If record is set, the source
+// records their texts as indexed, for a rebuild, which then indexes them.
+func (x *People) source(record bool) index.Source[text.Document] {
 	return sourceOf(x.client, storage.NextUserID, storage.UserPrefix, func(ctx context.Context, ids []int64) ([]index.Object[text.Document], error) {
 		people, err := x.read(ctx, ids)
-		if err == nil && notes {
-			err = x.noteAll(ctx, people)
+		if err == nil && record {
+			err = x.recordAll(ctx, people)
 		}
 		all := make([]index.Object[text.Document], 0, len(people))
 		for _, p := range people {
@@ -208,13 +208,13 @@ func (x *People) source(notes bool) index.Source[text.Document] {
 	})
 }
 
-// noteAll records that the index may have the current texts of users. One round trip.
-func (x *People) noteAll(ctx context.Context, people []person) error {
+// recordAll records that the index may have the current texts of users. One round trip.
+func (x *People) recordAll(ctx context.Context, people []person) error {
 	var calls []script.Call
 	for _, p := range people {
 		if p.text != "" && !slices.Contains(p.texts, p.text) {
 			texts := append([]string{p.text}, p.texts...)
-			calls = append(calls, script.Call{Keys: []string{storage.UserKey(p.id)}, Args: []string{p.noted, strings.Join(texts, separator)}})
+			calls = append(calls, script.Call{Keys: []string{storage.UserKey(p.id)}, Args: []string{p.recorded, strings.Join(texts, separator)}})
 		}
 	}
 	if len(calls) == 0 {

@@ -18,11 +18,11 @@ import (
 	segments "retwis/internal/social/text"
 )
 
-// IndexedPost is what is indexed of a post. All of it is in the hash of the post, so it can be
-// reconstructed when the post is edited or deleted.
+// IndexedPost has the properties of a post that are indexed. The hash of the post has all of them,
+// so that an IndexedPost can be reconstructed when the post is edited or deleted.
 type IndexedPost struct {
 	ID, Author int64
-	Parent     int64 // 0 if it is not a reply
+	Parent     int64 // 0 if the post is not a reply
 	To         int64 // the author of the parent; 0 if none or unknown
 	Body       string
 }
@@ -52,7 +52,7 @@ func Term(name, value string) string {
 // maxText limits the text of an older program's post, in bytes.
 const maxText = 100 << 10
 
-// asDocument returns what is indexed of a post with a given text.
+// asDocument returns the document of the post with a given text.
 func (p IndexedPost) asDocument(body string) text.Document {
 	d := text.Document{Text: strings.ToValidUTF8(body[:min(len(body), maxText)], ""), Terms: []string{Term(FromTerm, storage.Itoa(p.Author))}}
 	if p.Parent != 0 {
@@ -77,6 +77,7 @@ func (p IndexedPost) asDocument(body string) text.Document {
 	return d
 }
 
+// documents returns the documents of the post with each of the given texts.
 func (p IndexedPost) documents(bodies []string) []text.Document {
 	all := make([]text.Document, len(bodies))
 	for i, body := range bodies {
@@ -88,51 +89,51 @@ func (p IndexedPost) documents(bodies []string) []text.Document {
 // Posts is the index of the texts of posts. It is safe for concurrent use.
 type Posts struct{ lazyIndex }
 
-// NewPosts returns the index of the database behind client. It sends no command.
+// NewPosts returns the index of the database of client. It sends no commands.
 func NewPosts(client rueidis.Client) *Posts {
 	x := &Posts{lazyIndex{client: client, key: PostsKey}}
 	x.texts = x.bodies
 	return x
 }
 
-// Put adds a new post. Repeating it changes nothing. It returns text.ErrConflict if the index has
-// the post with a different text, or the post was removed: see Replace. One round trip.
+// Put adds a new post. Repeating the call changes nothing. Put returns text.ErrConflict if the
+// index has the post with a different text, or the post was removed; see Replace. One round trip.
 func (x *Posts) Put(ctx context.Context, p IndexedPost) error {
-	return x.do(ctx, func(at *text.Index) error { return at.Put(ctx, p.ID, p.asDocument(p.Body)) })
+	return x.do(ctx, func(idx *text.Index) error { return idx.Put(ctx, p.ID, p.asDocument(p.Body)) })
 }
 
 // Replace makes the index agree with a post that had the given earlier texts, latest first. It
-// returns text.ErrConflict if the index has none of them. About two round trips.
+// returns text.ErrConflict if the index has none of these texts. About two round trips.
 func (x *Posts) Replace(ctx context.Context, p IndexedPost, earlier []string) error {
-	return x.do(ctx, func(at *text.Index) error {
+	return x.do(ctx, func(idx *text.Index) error {
 		// Clear may have left the empty document of another post.
-		return replace(ctx, at, p.ID, p.asDocument(p.Body), append(p.documents(earlier), text.Document{}))
+		return replace(ctx, idx, p.ID, p.asDocument(p.Body), append(p.documents(earlier), text.Document{}))
 	})
 }
 
-// Remove removes a post that had its current text or one of the earlier ones. A late Put does not
-// bring it back. It returns text.ErrConflict if the index has none of them.
+// Remove removes a post that has its current text or one of the earlier texts. A late Put does not
+// restore the post. Remove returns text.ErrConflict if the index has none of these texts.
 func (x *Posts) Remove(ctx context.Context, p IndexedPost, earlier []string) error {
-	return x.do(ctx, func(at *text.Index) error {
-		return remove(ctx, at, p.ID, append(p.documents(append([]string{p.Body}, earlier...)), text.Document{}))
+	return x.do(ctx, func(idx *text.Index) error {
+		return remove(ctx, idx, p.ID, append(p.documents(append([]string{p.Body}, earlier...)), text.Document{}))
 	})
 }
 
-// Clear removes the words of a post that a failover lost. Another post with the same ID can then
-// take its place.
+// Clear removes the words of a post that a failover lost, so that another post with the same ID can
+// be indexed.
 func (x *Posts) Clear(ctx context.Context, p IndexedPost) error {
-	err := x.do(ctx, func(at *text.Index) error { return at.Replace(ctx, p.ID, p.asDocument(p.Body), text.Document{}) })
+	err := x.do(ctx, func(idx *text.Index) error { return idx.Replace(ctx, p.ID, p.asDocument(p.Body), text.Document{}) })
 	if errors.Is(err, text.ErrConflict) {
-		return nil // the index has the other post, or never had this one
+		return nil // the index has the other post, or never had the lost post
 	}
 	return err
 }
 
-// Has reports whether the index has a post with exactly this text. One round trip.
+// Has reports whether the index has the post with exactly the given text. One round trip.
 func (x *Posts) Has(ctx context.Context, p IndexedPost) (bool, error) {
-	err := x.do(ctx, func(at *text.Index) error {
+	err := x.do(ctx, func(idx *text.Index) error {
 		d := p.asDocument(p.Body)
-		return at.Replace(ctx, p.ID, d, d) // a no-op
+		return idx.Replace(ctx, p.ID, d, d) // a no-op
 	})
 	if errors.Is(err, text.ErrConflict) {
 		return false, nil
@@ -142,8 +143,8 @@ func (x *Posts) Has(ctx context.Context, p IndexedPost) (bool, error) {
 
 // PutMany adds new posts; see Put. One round trip per hundred or so.
 func (x *Posts) PutMany(ctx context.Context, posts iter.Seq[IndexedPost]) error {
-	return x.do(ctx, func(at *text.Index) error {
-		_, err := at.PutMany(ctx, func(yield func(int64, text.Document) bool) {
+	return x.do(ctx, func(idx *text.Index) error {
+		_, err := idx.PutMany(ctx, func(yield func(int64, text.Document) bool) {
 			for p := range posts {
 				if !yield(p.ID, p.asDocument(p.Body)) {
 					return
@@ -156,14 +157,14 @@ func (x *Posts) PutMany(ctx context.Context, posts iter.Seq[IndexedPost]) error 
 
 // Search returns a page of post IDs.
 func (x *Posts) Search(ctx context.Context, q text.Query) (r text.Result, err error) {
-	err = x.do(ctx, func(at *text.Index) error {
-		r, err = at.Search(ctx, q)
+	err = x.do(ctx, func(idx *text.Index) error {
+		r, err = idx.Search(ctx, q)
 		return err
 	})
 	return r, err
 }
 
-// bodies returns the texts of posts as indexed, for phrases.
+// bodies returns the indexed texts of posts. The index needs them to find phrases.
 func (x *Posts) bodies(ctx context.Context, ids []int64) (map[int64]string, error) {
 	posts, err := x.read(ctx, ids)
 	if err != nil {
@@ -176,12 +177,12 @@ func (x *Posts) bodies(ctx context.Context, ids []int64) (map[int64]string, erro
 	return bodies, nil
 }
 
-// indexFields are the fields of a post that IndexedPost needs, and two that mean that it has no
-// text.
+// indexFields are the fields of a post that IndexedPost needs, and two fields that only posts
+// without a text have.
 var indexFields = []string{"user_id", "parent", "to", "body", "repost_of", "deleted"}
 
-// read returns the posts with some IDs, except reposts and posts that do not exist or are deleted.
-// One round trip.
+// read returns the posts with the given IDs, except reposts and posts that do not exist or are
+// deleted. One round trip.
 func (x *Posts) read(ctx context.Context, ids []int64) ([]IndexedPost, error) {
 	all, err := reads.Fields(ctx, x.client, ids, storage.PostKey, indexFields...)
 	if err != nil {
@@ -201,7 +202,7 @@ func (x *Posts) read(ctx context.Context, ids []int64) ([]IndexedPost, error) {
 	return posts, nil
 }
 
-// source yields all posts that have words.
+// source returns the source of all posts that have words.
 func (x *Posts) source() index.Source[text.Document] {
 	return sourceOf(x.client, storage.NextPostID, storage.PostPrefix, func(ctx context.Context, ids []int64) ([]index.Object[text.Document], error) {
 		posts, err := x.read(ctx, ids)

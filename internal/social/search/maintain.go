@@ -26,7 +26,7 @@ type Report struct {
 	People maintain.Report `json:"people"`
 }
 
-// Indexes are both indexes.
+// Indexes are the indexes of posts and people.
 type Indexes struct {
 	client rueidis.Client
 	Posts  *Posts
@@ -39,12 +39,12 @@ func NewIndexes(posts *Posts, people *People) Indexes { return Indexes{posts.cli
 const (
 	// indexesBuilt is the value of `search_index` when the indexes are complete.
 	indexesBuilt = "1"
-	// buildRate is how many posts per second a process indexes in the background.
+	// buildRate is the number of posts per second that a process indexes in the background.
 	buildRate = 3000
 )
 
-// IsBuilt reports whether the indexes are complete. In a database that predates them, they are not
-// until Build is done. One round trip.
+// IsBuilt reports whether the indexes are complete. In a database that predates the indexes, they
+// are incomplete until Build has finished. One round trip.
 func (x Indexes) IsBuilt(ctx context.Context) (bool, error) {
 	state, err := reply.Text(x.client.Do(ctx, x.client.B().Get().Key(storage.SearchIndex).Build()))
 	if err != nil {
@@ -54,27 +54,27 @@ func (x Indexes) IsBuilt(ctx context.Context) (bool, error) {
 }
 
 // Build fills the indexes of a database that predates them, while they are in use. It does nothing
-// if that is already done; after a crash, a later call starts again.
+// if the indexes are complete; after a crash, a later call starts again.
 func (x Indexes) Build(ctx context.Context) error {
-	if is, err := x.IsBuilt(ctx); is || err != nil {
+	if isBuilt, err := x.IsBuilt(ctx); isBuilt || err != nil {
 		return err
 	}
 	_, err := x.Rebuild(ctx, maintain.Options{Rate: buildRate})
 	return err
 }
 
-// Rebuild rebuilds both indexes from all posts and users, while they are in use. It can be killed
-// and repeated. A million posts take a few minutes.
+// Rebuild rebuilds both indexes from all posts and users, while the indexes are in use. It can be
+// killed and repeated. A million posts take a few minutes.
 func (x Indexes) Rebuild(ctx context.Context, opt maintain.Options) (r Report, err error) {
-	err = x.Posts.do(ctx, func(at *text.Index) error {
-		r.Posts, err = at.Rebuild(ctx, x.Posts.source(), opt)
+	err = x.Posts.do(ctx, func(idx *text.Index) error {
+		r.Posts, err = idx.Rebuild(ctx, x.Posts.source(), opt)
 		return err
 	})
 	if err != nil {
 		return r, err
 	}
-	err = x.People.do(ctx, func(at *text.Index) error {
-		r.People, err = at.Rebuild(ctx, x.People.source(true), opt)
+	err = x.People.do(ctx, func(idx *text.Index) error {
+		r.People, err = idx.Rebuild(ctx, x.People.source(true), opt)
 		return err
 	})
 	if err == nil {
@@ -84,7 +84,7 @@ func (x Indexes) Rebuild(ctx context.Context, opt maintain.Options) (r Report, e
 }
 
 // Verify compares both indexes with all posts and users, and corrects them if repair is set.
-// Concurrent work can look like a problem.
+// Verify may report concurrent changes as problems.
 func (x Indexes) Verify(ctx context.Context, opt maintain.Options, repair bool) (r Report, err error) {
 	if r.Posts, err = x.Posts.Verify(ctx, opt, repair); err == nil {
 		r.People, err = x.People.Verify(ctx, opt, repair)
@@ -118,10 +118,10 @@ func (o *lazyIndex) verify(ctx context.Context, src index.Source[text.Document],
 	return r, err
 }
 
-// indexStep is how many posts or people are read at a time.
+// indexStep is the number of posts or people that are read at a time.
 const indexStep = 500
 
-// lookup returns the objects with some IDs, like index.Source.Lookup.
+// lookup returns the objects with the given IDs, like index.Source.Lookup.
 type lookup func(ctx context.Context, ids []string) ([]index.Object[text.Document], error)
 
 // sourceOf returns the source of the objects in hashes with a prefix, whose IDs come from a
@@ -155,8 +155,8 @@ func sourceOf(client rueidis.Client, counter, prefix string, read func(ctx conte
 	}
 }
 
-// maxIDsPerKey is the largest ratio of IDs to keys up to which a database is read ID by ID: the
-// counter of another program can start anywhere.
+// maxIDsPerKey is the maximum ratio of IDs to keys for reading a database ID by ID. The counter of
+// another program can start anywhere.
 const maxIDsPerKey = 10
 
 // extent returns the last ID from a counter, and the number of keys.
@@ -192,7 +192,7 @@ func upTo(first, last int64) iter.Seq2[[]string, error] {
 	}
 }
 
-// pages yields ids in pages.
+// pages yields the IDs in pages.
 func pages(ids []int64) iter.Seq2[[]string, error] {
 	return func(yield func([]string, error) bool) {
 		for chunk := range slices.Chunk(ids, indexStep) {
@@ -243,8 +243,8 @@ func objects(ctx context.Context, pages iter.Seq2[[]string, error], find lookup)
 	}
 }
 
-// Lacking returns those of the given posts that the index lacks or has in a different form. One
-// round trip for each post, and one for all.
+// Lacking returns the given posts that the index lacks or has in a different form. One round trip,
+// and one for each post.
 func (x *Posts) Lacking(ctx context.Context, ids []int64) (lacking []int64, err error) {
 	posts, err := x.read(ctx, ids)
 	for _, p := range posts {

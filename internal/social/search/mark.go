@@ -30,21 +30,22 @@ type token struct {
 // tokens returns the words of a text.
 func tokens(text string) []token {
 	var all []token
-	state, at := -1, 0
+	state, offset := -1, 0
 	for rest := text; rest != ""; {
 		var word string
 		word, rest, state = uniseg.FirstWordInString(rest, state)
 		if first, _ := utf8.DecodeRuneInString(word); isPart(first) {
-			all = append(all, token{text: folded(word), from: at, to: at + len(word)})
+			all = append(all, token{text: folded(word), from: offset, to: offset + len(word)})
 		}
-		at += len(word)
+		offset += len(word)
 	}
 	return all
 }
 
-// isPart reports whether a word may begin with r: blanks and punctuation are excluded.
+// isPart reports whether a word may begin with r, which must not be a blank or punctuation.
 func isPart(r rune) bool { return !unicode.IsSpace(r) && !unicode.IsPunct(r) && !unicode.IsControl(r) }
 
+// folded returns a word in the form in which words are compared.
 func folded(word string) string {
 	if fold.IsASCII(word) {
 		return strings.ToLower(word)

@@ -16,30 +16,30 @@ import (
 const (
 	// MaxPeople is the maximum number of people found.
 	MaxPeople = 20
-	// candidates is how many people with the words are ranked: those who joined last.
+	// candidates limits the number of people with the words that are ranked: those who joined last.
 	candidates = 200
 	// maxTags is the maximum number of tags found.
 	maxTags = 20
 )
 
 // People returns up to twenty people whose name, display name or bio has the words of a query, or
-// whose names begin with it, most followers first. Of the people who match by their bio, only the
-// 200 who joined last are ranked. About three round trips.
+// whose names begin with the query, most followers first. It ranks only the 200 people with the
+// words who joined last. About three round trips.
 func (s *Service) People(ctx context.Context, v *social.Viewer, typed string) ([]social.User, error) {
 	typed, err := clean(typed)
 	if err != nil {
 		return nil, err
 	}
 	q := text.Query{Limit: candidates}
-	var wrong error
-	q.Expr, wrong = text.Parse(strings.TrimLeft(typed, "@＠"))
+	var parseErr error
+	q.Expr, parseErr = text.Parse(strings.TrimLeft(typed, "@＠"))
 	var named []social.User
 	var found text.Result
 	err = storage.AtOnce(2, func(i int) (err error) {
 		switch {
 		case i == 0:
 			named, err = s.Completions.CompleteNames(ctx, v, typed, MaxPeople)
-		case wrong == nil:
+		case parseErr == nil:
 			if found, err = s.Index.People.Search(ctx, q); err != nil {
 				err = invalid(fmt.Errorf("social: search: %w", err))
 			}
@@ -49,8 +49,8 @@ func (s *Service) People(ctx context.Context, v *social.Viewer, typed string) ([
 	switch {
 	case err != nil:
 		return nil, err
-	case wrong != nil && len(named) == 0:
-		return nil, invalid(wrong)
+	case parseErr != nil && len(named) == 0:
+		return nil, invalid(parseErr)
 	}
 	listed := slices.DeleteFunc(found.IDs, func(id int64) bool { return !v.Lists(id) })
 	for _, user := range named {

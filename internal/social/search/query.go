@@ -16,27 +16,27 @@ import (
 // MaxQuery is the maximum length of a query, in characters.
 const MaxQuery = 500
 
-// Query is what was typed, with its operators:
+// Query is a parsed query. It can have these operators:
 //
 //	from:ada            posts by @ada; from:me by the viewer
 //	to:ada              replies to @ada, and posts that mention @ada
-//	#tag, @ada          posts with a tag, or that mention somebody
+//	#tag, @ada          posts with a tag; posts that mention @ada
 //	has:link, is:reply
 //	has:picture         posts with pictures; -has:picture without
 //	before:2026-10-01   posts before a day (UTC); after:2026-10-01 after it
 //
-// All else is for text.Parse. An operator that is not understood is a word, about which there is a
-// note.
+// text.Parse parses everything else. An operator that is not understood counts as a word, and Notes
+// returns a note about it.
 type Query struct {
 	parts     []part
-	before    time.Time // start of a day; zero: no bound
-	after     time.Time // start of a day; zero: no bound
+	before    time.Time // start of a day; zero for no bound
+	after     time.Time // start of a day; zero for no bound
 	pictures  pictures
 	marker    Marker
 	operators []typedOperator
 }
 
-// pictures says whether posts must have pictures.
+// pictures is the condition of a query on the pictures of posts.
 type pictures int
 
 const (
@@ -45,7 +45,7 @@ const (
 	withoutPictures
 )
 
-// allow reports whether a post may be found.
+// allow reports whether a post meets the condition.
 func (p pictures) allow(post social.Post) bool {
 	return p == anyPictures || (p == withPictures) == (post.Media != "")
 }
@@ -60,7 +60,7 @@ type typedOperator struct {
 type part struct {
 	text string
 	user string // set instead of text
-	to   bool   // posts to the user instead of from them
+	to   bool   // posts to the user instead of posts by the user
 }
 
 // Parse parses a query. It returns *InvalidError if the query is too long.
@@ -130,7 +130,7 @@ func (q *Query) next(rest string) int {
 
 func isQuote(r rune) bool { return r == '"' || r == '“' || r == '”' || r == '„' }
 
-// word adds a word. A colon in it is not an operator for text.Parse.
+// word adds a word. It replaces a colon that text.Parse would take for an operator.
 func (q *Query) word(word string, minus bool) {
 	if name, _, found := strings.Cut(word, ":"); found && fields[name+":"] {
 		word = strings.Replace(word, ":", " ", 1)
@@ -146,11 +146,12 @@ var fields = map[string]bool{
 	FromTerm: true, ToTerm: true, MentionTerm: true, TagTerm: true, "has:": true, "is:": true,
 }
 
-// HasPicture is the operator for posts with pictures. The index has no such term, because an edit
-// can change the pictures and not the text.
+// HasPicture is the operator for posts with pictures. The index has no such term, because the
+// pictures of a post can change without its text.
 const HasPicture = "has:picture"
 
-// bound handles a word that applies to the whole query, and reports whether word is one.
+// bound handles an operator that applies to the whole query, and reports whether word is such an
+// operator.
 func (q *Query) bound(word string, minus bool) bool {
 	if strings.EqualFold(word, HasPicture) {
 		if q.pictures = withPictures; minus {
@@ -162,7 +163,7 @@ func (q *Query) bound(word string, minus bool) bool {
 	return !minus && (name == "before" || name == "after") && q.day(name == "after", value)
 }
 
-// operator adds word if it is an operator, and reports whether it is.
+// operator adds word if it is an operator, and reports whether it is one.
 func (q *Query) operator(word string) bool {
 	if strings.HasPrefix(word, "#") || strings.HasPrefix(word, "＃") {
 		return q.tag(word)
@@ -194,6 +195,7 @@ func (q *Query) operator(word string) bool {
 	return false
 }
 
+// tag adds a tag, and reports whether it is valid.
 func (q *Query) tag(typed string) bool {
 	tag, ok := text.FoldTag(typed)
 	if ok {
@@ -202,7 +204,8 @@ func (q *Query) tag(typed string) bool {
 	return ok
 }
 
-// day sets a bound on the times of posts: before or after a day.
+// day sets a bound on the times of posts, before or after a day, and reports whether the day is
+// valid.
 func (q *Query) day(after bool, value string) bool {
 	day, err := time.Parse(time.DateOnly, value)
 	switch {
@@ -231,7 +234,7 @@ var (
 	unknownOperator = hint{i18n.T("“{word}” isn't an operator, so it is searched for as words."), ""}
 )
 
-// hints explains each operator, including some of other sites.
+// hints has a hint for each operator, including some operators of other sites.
 var hints = map[string]hint{
 	"from": {writeAs, "from:ada"}, "to": {writeAs, "to:ada"}, "tag": {writeAs, "tag:redis"},
 	"has":    {i18n.T("“{word}” is searched for as words: only has:link and has:picture are supported."), ""},
@@ -283,8 +286,8 @@ func (q *Query) Notes() (all []i18n.Message) {
 	return all
 }
 
-// NotesOnOperators returns sentences about the operators in a search that does not support them:
-// for people and tags.
+// NotesOnOperators returns sentences about the operators in a search for people and tags, which
+// does not support operators.
 func (q *Query) NotesOnOperators() (all []i18n.Message) {
 	for _, o := range q.operators {
 		all = append(all, i18n.T("“{word}” only works when searching posts.", o.word))
@@ -292,8 +295,9 @@ func (q *Query) NotesOnOperators() (all []i18n.Message) {
 	return all
 }
 
-// Names returns what a query searches for among people and tags: the whole query if it has neither
-// operators nor post-search syntax. A name or a tag with its sign searches only one of them.
+// Names returns the texts to search for among people and among tags. Both are the whole query, or
+// empty if the query has operators or other syntax for posts. A query that begins with @ or #
+// searches only for people or only for tags.
 func Names(typed string) (people, tags string) {
 	typed = strings.TrimSpace(typed)
 	switch {

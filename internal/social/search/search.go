@@ -36,9 +36,9 @@ type NoUserError struct{ Name string }
 // Error returns a sentence for the page.
 func (e *NoUserError) Error() string { return fmt.Sprintf("There is no user @%s.", e.Name) }
 
-// invalid turns the error of a query that package text rejects into a sentence, and returns any
-// other error unchanged. Some errors occur only while the query is answered, because a word that
-// ends in * stands for several.
+// invalid returns an *InvalidError with a sentence for a query that package text rejects, and any
+// other error unchanged. Some errors occur only during the search, because a word that ends in *
+// stands for several words.
 func invalid(err error) error {
 	var syntax *text.SyntaxError
 	switch {
@@ -52,19 +52,20 @@ func invalid(err error) error {
 
 // syntaxTexts maps the syntax errors of package text to sentences.
 var syntaxTexts = map[string]i18n.Message{
-	"the bracket ) has no (":                            i18n.T("There's a ) without a (."),
-	"the bracket ( is not closed":                       i18n.T("There's a ( without a )."),
+	"unmatched closing parenthesis":                     i18n.T("There's a ) without a (."),
+	"missing closing parenthesis":                       i18n.T("There's a ( without a )."),
 	"the query has more than 32 words":                  i18n.T("This search has more than 32 words."),
 	"the query has no words":                            i18n.T("The query has no words."),
-	"the query is not UTF-8":                            i18n.T("The query is not UTF-8."),
+	"the query is not valid UTF-8":                      i18n.T("The query is not UTF-8."),
 	"OR needs a word on both sides":                     i18n.T("OR needs a word on both sides."),
-	"this only excludes: add a word that must be there": i18n.T("This search only excludes words. Add a word to find."),
+	"the query only excludes words: add a word to find": i18n.T("This search only excludes words. Add a word to find."),
 	"the phrase has no closing quote":                   i18n.T("The phrase has no closing quote."),
 }
 
-// Posts returns a page of the posts that match a query, newest first: those that a public list may
-// show the viewer, except by authors who have opted out of search. before is the cursor of the
-// page, 0 for the first. It returns *InvalidError if the query is invalid, or *NoUserError.
+// Posts returns a page of the posts that match a query, newest first. It omits posts that a public
+// list may not show the viewer, and posts by authors who have opted out of search. before is the
+// cursor of the page, 0 for the first page. Posts returns *InvalidError if the query is invalid, or
+// *NoUserError.
 //
 // One round trip for the index if the posts are in memory; more for rare combinations of frequent
 // words, for phrases and for days; see text.Index.Search.
@@ -93,7 +94,8 @@ func (s *Service) Posts(ctx context.Context, v *social.Viewer, q *Query, before 
 	})
 }
 
-// foundIn returns index rows whose IDs are in ranges, largest first, and the cursor after them.
+// foundIn returns the results of a query whose IDs are in ranges, largest first, and the cursor
+// after them.
 func (s *Service) foundIn(ctx context.Context, ranges []idRange, before int64, q text.Query) (text.Result, error) {
 	all := text.Result{}
 	limit := q.Limit
@@ -118,15 +120,15 @@ func (s *Service) foundIn(ctx context.Context, ranges []idRange, before int64, q
 			all.Next = found.Next
 			return all, nil
 		case len(all.IDs) == limit:
-			all.Next = r.first // the next range is below
+			all.Next = r.first // the next range has smaller IDs
 			return all, nil
 		}
 	}
 	return all, nil
 }
 
-// found returns a page of index rows, without authors who have opted out of search, and only with
-// or only without pictures if the query says so.
+// found returns a page of results, without posts by authors who have opted out of search and posts
+// that do not meet the query's condition on pictures.
 func (s *Service) found(ctx context.Context, v *social.Viewer, q *Query, r text.Result) (timeline.Page, error) {
 	page := timeline.Page{IDs: r.IDs, Next: r.Next}
 	staff := v.User.Role >= social.Moderator
@@ -156,7 +158,7 @@ func (s *Service) found(ctx context.Context, v *social.Viewer, q *Query, r text.
 	return page, nil
 }
 
-// resolve returns the query in the form for the index.
+// resolve returns the query for the index, with the IDs of the users that q names.
 func (s *Service) resolve(ctx context.Context, v *social.Viewer, q *Query) (text.Query, error) {
 	var typed strings.Builder
 	for _, p := range q.parts {
@@ -186,8 +188,8 @@ func (s *Service) resolve(ctx context.Context, v *social.Viewer, q *Query) (text
 	return find, nil
 }
 
-// user returns the user with a name, or the viewer for "me". Users hidden from the viewer do not
-// exist.
+// user returns the user with a name, or the viewer for "me". It returns *NoUserError if the user
+// does not exist or is hidden from the viewer.
 func (s *Service) user(ctx context.Context, v *social.Viewer, name string) (social.User, error) {
 	if strings.EqualFold(name, "me") && v.User.ID != 0 {
 		return v.User, nil

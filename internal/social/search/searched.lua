@@ -1,8 +1,8 @@
--- Records which texts of a user the search index may hold. Repeating it changes nothing.
--- KEYS[1]   the user
+-- Records the texts of a user that the search index may have. Idempotent.
+-- KEYS[1]   the hash of the user
 -- ARGV[1]   the recorded texts, as the caller has read them; empty for none
 -- ARGV[2]   the texts to record; empty for none
--- Reply     1 if these texts are recorded; 0 if others were, or there is no such user
+-- Reply     1 if the texts are recorded; 0 if other texts were, or if the user does not exist
 if redis.call('HEXISTS', KEYS[1], 'username') == 0 then
   return 0
 end

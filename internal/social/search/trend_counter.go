@@ -17,27 +17,28 @@ import (
 )
 
 const (
-	// Probation is the minimum age of an account that counts: to start a trend with new accounts,
-	// one has to register them a day earlier.
+	// Probation is the minimum age of an account that counts, so that accounts created for the
+	// purpose cannot start a trend at once.
 	Probation = 24 * time.Hour
 
-	// flushEvery is how long counts are collected. Trends are updated once a minute, and ten posts
-	// together cost the server a quarter of ten single ones.
+	// flushEvery is the time for which counts are collected. Trends are updated once a minute, and
+	// counting ten posts together takes a quarter of the server's time for ten single posts.
 	flushEvery = 5 * time.Second
 	// closeTimeout limits the last flush.
 	closeTimeout = time.Second
 	// maxPending limits the number of people waiting to be counted, over all subjects.
 	maxPending = 50_000
-	// maxListed is how many subjects of a kind are kept per hour: those with the most people.
+	// maxListed is the number of subjects of a kind that are kept per hour: those with the most
+	// people.
 	maxListed = 2000
-	// countsTTL and listsTTL are how long the HyperLogLogs and the sets of an hour are kept after
-	// their last change: a merge reads the counts of one day and the sets of two.
+	// countsTTL and listsTTL are the expiries of the HyperLogLogs and the sets of an hour, after
+	// their last change. A merge reads the counts of one day and the sets of two days.
 	countsTTL = 25 * time.Hour
 	listsTTL  = 49 * time.Hour
 	// countsAtOnce is the maximum number of subjects counted in one pipeline.
 	countsAtOnce = 500
-	// maxLinkPosts is how many posts of a link are kept, the latest of each person: a merge checks
-	// whether any of them is public.
+	// maxLinkPosts is the number of posts of a link that are kept, at most one per person. A merge
+	// checks whether any of these posts is public.
 	maxLinkPosts = 40
 )
 
@@ -106,6 +107,7 @@ func (c *TrendCounter) counts(user social.User) bool {
 	return user.Standing == social.Good && c.now().Sub(user.Joined) >= Probation
 }
 
+// add adds a person to the counts of subjects in the current hour.
 func (c *TrendCounter) add(uid, post int64, subjects ...subject) {
 	if len(subjects) == 0 {
 		return
@@ -122,11 +124,11 @@ func (c *TrendCounter) add(uid, post int64, subjects ...subject) {
 	}
 }
 
-// put adds a person to the pending counts, unless they are full. c.mu must be held.
-func (c *TrendCounter) put(of count, uid, post int64) {
-	people := c.pending[of]
-	if has, ok := people[uid]; ok {
-		people[uid] = max(has, post)
+// put adds a person to a pending count, unless there are maxPending people. c.mu must be held.
+func (c *TrendCounter) put(s count, uid, post int64) {
+	people := c.pending[s]
+	if latest, ok := people[uid]; ok {
+		people[uid] = max(latest, post)
 		return
 	}
 	if c.size == maxPending {
@@ -134,7 +136,7 @@ func (c *TrendCounter) put(of count, uid, post int64) {
 	}
 	if people == nil {
 		people = map[int64]int64{}
-		c.pending[of] = people
+		c.pending[s] = people
 	}
 	people[uid] = post
 	c.size++
@@ -152,21 +154,21 @@ func (c *TrendCounter) work() {
 			return
 		}
 		if err := c.Flush(c.ctx); err != nil && c.ctx.Err() == nil {
-			c.log.WarnContext(c.ctx, "people could not be counted for trends", "error", err)
+			c.log.WarnContext(c.ctx, "cannot count people for trends", "error", err)
 		}
 	}
 }
 
-// Flush writes the counts collected so far. If it fails, they wait for the next flush. Two round
-// trips per 500 subjects.
+// Flush writes the counts collected so far. Counts that cannot be written wait for the next flush.
+// Two round trips per 500 subjects.
 func (c *TrendCounter) Flush(ctx context.Context) error {
 	c.mu.Lock()
 	pending := c.pending
 	c.pending, c.size = map[count]map[int64]int64{}, 0
 	c.mu.Unlock()
 	counts := make([]count, 0, len(pending))
-	for of := range pending {
-		counts = append(counts, of)
+	for s := range pending {
+		counts = append(counts, s)
 	}
 	var failed error
 	for chunk := range slices.Chunk(counts, countsAtOnce) {
@@ -182,9 +184,9 @@ func (c *TrendCounter) Flush(ctx context.Context) error {
 func (c *TrendCounter) keep(counts []count, people map[count]map[int64]int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, of := range counts {
-		for uid, post := range people[of] {
-			c.put(of, uid, post)
+	for _, s := range counts {
+		for uid, post := range people[s] {
+			c.put(s, uid, post)
 		}
 	}
 }
@@ -194,12 +196,12 @@ func (c *TrendCounter) keep(counts []count, people map[count]map[int64]int64) {
 func (c *TrendCounter) write(ctx context.Context, counts []count, people map[count]map[int64]int64) error {
 	b := c.client.B()
 	cmds := make(rueidis.Commands, 0, commandsOf*len(counts))
-	for _, of := range counts {
-		members := make([]string, 0, len(people[of]))
-		for uid := range people[of] {
+	for _, s := range counts {
+		members := make([]string, 0, len(people[s]))
+		for uid := range people[s] {
 			members = append(members, storage.Itoa(uid))
 		}
-		key := of.countKey(of.hour)
+		key := s.countKey(s.hour)
 		cmds = append(cmds, b.Pfadd().Key(key).Element(members...).Build().ToRetryable(),
 			expire(b, key, countsTTL), b.Pfcount().Key(key).Build())
 	}
@@ -209,19 +211,19 @@ func (c *TrendCounter) write(ctx context.Context, counts []count, people map[cou
 	}
 	sets := map[string][]rueidis.ZScore{}
 	var links rueidis.Commands
-	for i, of := range counts {
+	for i, s := range counts {
 		if n, err := res[commandsOf*(i+1)-1].AsInt64(); err == nil {
-			key := of.kind.hourKey(of.hour)
-			sets[key] = append(sets[key], rueidis.ZScore{Member: of.name, Score: float64(n)})
+			key := s.kind.hourKey(s.hour)
+			sets[key] = append(sets[key], rueidis.ZScore{Member: s.name, Score: float64(n)})
 		}
-		if of.kind == linkKind {
-			links = append(links, listLink(b, of.name, people[of])...)
+		if s.kind == linkKind {
+			links = append(links, listLink(b, s.name, people[s])...)
 		}
 	}
 	return c.list(ctx, sets, links)
 }
 
-// commandsOf is how many commands count the people of one subject.
+// commandsOf is the number of commands that count the people of one subject.
 const commandsOf = 3
 
 // listLink adds the latest post of each person to the set of a link.
@@ -237,7 +239,7 @@ func listLink(b rueidis.Builder, link string, posts map[int64]int64) rueidis.Com
 	}
 }
 
-// list adds the numbers of people to the sets of the hours. It also sends cmds, the commands about
+// list adds the numbers of people to the sets of the hours. It also sends cmds, the commands for
 // links.
 func (c *TrendCounter) list(ctx context.Context, sets map[string][]rueidis.ZScore, cmds rueidis.Commands) error {
 	b := c.client.B()
@@ -258,6 +260,7 @@ func (c *TrendCounter) list(ctx context.Context, sets map[string][]rueidis.ZScor
 	return nil
 }
 
+// expire returns the command that sets the expiry of a key.
 func expire(b rueidis.Builder, key string, after time.Duration) rueidis.Completed {
 	return b.Expire().Key(key).Seconds(int64(after / time.Second)).Build().ToRetryable()
 }

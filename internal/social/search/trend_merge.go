@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// maxPerHour is how many subjects of an hour become candidates, and maxCandidates how many of
-	// all candidates are counted exactly.
+	// maxPerHour limits the number of an hour's subjects that become candidates, and maxCandidates
+	// the number of candidates that are counted exactly.
 	maxPerHour    = 200
 	maxCandidates = 200
-	// maxKept is how many trends of a kind are stored: more than are shown, because some viewers
-	// must not see all of them.
+	// maxKept limits the number of stored trends of a kind. It exceeds the number of shown trends,
+	// because some viewers must not see all of them.
 	maxKept = 30
 )
 
-// Trend is something that many people write about or like.
+// Trend is a tag, post or link that many people write about or like.
 type Trend struct {
 	Name   string `json:"name"` // a tag without #, the ID of a post, or a link
 	People int64  `json:"people"`
@@ -40,8 +40,9 @@ type result struct {
 	Liked []Trend `json:"liked"` // posts, with likes of the last week instead of people
 }
 
-// Merge computes the current trends, including what this process has counted. Three round trips for
-// each kind, three for the likes of the week, and a few more to look for posts on public lists.
+// Merge computes the current trends, including the pending counts of this process. Three round
+// trips for each kind, three for the likes of the week, and a few more to look for posts on public
+// lists.
 func (t *Trends) Merge(ctx context.Context) error {
 	if err := t.opt.Counter.Flush(ctx); err != nil {
 		return err
@@ -80,7 +81,7 @@ func (t *Trends) Merge(ctx context.Context) error {
 		return fmt.Errorf("social: trends: %w", err)
 	}
 	b := t.opt.DB.Client.B()
-	// The second command makes sure the invalidation message of the first has arrived.
+	// The second command makes sure that the invalidation message of the first has arrived.
 	err = reply.FirstError(t.opt.DB.Client.DoMulti(ctx,
 		b.Set().Key(storage.Trends).Value(string(stored)).Ex(dayHours*time.Hour).Build().ToRetryable(),
 		b.Exists().Key(storage.Trends).Build().ToRetryable()))
@@ -91,13 +92,13 @@ func (t *Trends) Merge(ctx context.Context) error {
 	return nil
 }
 
-// maxRecounted is how many of the posts with the most likes are recounted in a merge.
+// maxRecounted is the number of posts with the most likes that a merge recounts.
 const maxRecounted = 200
 
 // countLiked returns the posts with the most likes in the last week. It also corrects their stored
-// counts, which still include likes that are older by now. Apart from likes given at this moment, a
-// post never has more likes than its stored count, so the top posts are correct unless more than a
-// hundred have just lost many.
+// counts, which still include likes that are older by now. Apart from concurrent likes, a post
+// never has more likes than its stored count, so the top posts are correct unless more than a
+// hundred posts have just lost many likes.
 func (t *Trends) countLiked(ctx context.Context) ([]Trend, error) {
 	c := t.opt.DB.Client
 	members, err := reply.OrEmpty(c.Do(ctx, c.B().Zrange().Key(storage.LikedPosts).
@@ -173,8 +174,8 @@ func (t *Trends) mergeKind(ctx context.Context, kind kind, rule trendRule) ([]Tr
 	return trends, nil
 }
 
-// public returns the candidates that have posts on public lists. What each viewer sees is decided
-// when trends are shown.
+// public returns the candidates that have posts on public lists. Trends that a viewer must not see
+// are dropped when trends are shown.
 func (t *Trends) public(ctx context.Context, kind kind, found []candidate) ([]candidate, error) {
 	if kind == postKind {
 		return found, nil
@@ -226,8 +227,8 @@ func (t *Trends) candidates(ctx context.Context, kind kind, rule trendRule) ([]c
 	return found, nil
 }
 
-// readHours reads how many people candidates had in each hour of two days, including hours in which
-// they were not among the top subjects.
+// readHours reads the number of people of candidates in each hour of two days, including hours in
+// which the candidates were not among the top subjects.
 func (t *Trends) readHours(ctx context.Context, kind kind, at clock, found []candidate) error {
 	if len(found) == 0 {
 		return nil
@@ -258,8 +259,8 @@ func (t *Trends) readHours(ctx context.Context, kind kind, at clock, found []can
 // have one hash tag, so the server counts each window with one command.
 var windows = [...]int{1, 2, 4, 8, dayHours}
 
-// countExactly counts each of a candidate's people once, in the latest window in which they occur,
-// so that nobody gains weight by repetition. One round trip.
+// countExactly counts each person of a candidate once, in the shortest window in which the person
+// occurs, so that nobody gains weight by repetition. One round trip.
 func (t *Trends) countExactly(ctx context.Context, kind kind, at clock, found []candidate) error {
 	cmds := make(rueidis.Commands, 0, len(windows)*len(found))
 	for _, c := range found {
@@ -293,9 +294,9 @@ func (t *Trends) countExactly(ctx context.Context, kind kind, at clock, found []
 	return nil
 }
 
-// weigh sets the people and the score of a candidate from the number of people in each window.
-// People of the previous day are not known individually, so it assumes that they came back as often
-// as those of today.
+// weigh sets the people and the score of a candidate from the number of people in each window. The
+// people of the previous day are not known individually, so weigh assumes that they were counted as
+// often as the people of today.
 func (c *candidate) weigh(people [len(windows)]float64, at clock) {
 	now, before, from := 0.0, 0.0, 0
 	for i, to := range windows {
@@ -303,9 +304,9 @@ func (c *candidate) weigh(people [len(windows)]float64, at clock) {
 		before, from = people[i], to
 	}
 	c.people = before
-	once := 1.0
+	share := 1.0 // what remains if each person counts once
 	if today := c.counts.weightedToday(at); today > now {
-		once = now / today
+		share = now / today
 	}
-	c.score = score(now, c.counts.weightedBefore(at)*once)
+	c.score = score(now, c.counts.weightedBefore(at)*share)
 }

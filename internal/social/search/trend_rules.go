@@ -16,7 +16,7 @@ import (
 	"retwis/internal/social/text"
 )
 
-// MaxDecisions is how many tags can be blocked or pinned.
+// MaxDecisions is the maximum number of blocked and pinned tags.
 const MaxDecisions = 1000
 
 // State is a moderator's decision about a tag.
@@ -33,13 +33,13 @@ const (
 type Decision struct {
 	Tag   string
 	State State
-	Since time.Time // in milliseconds; pinned tags are ordered by it
+	Since time.Time // in milliseconds; determines the order of pinned tags
 }
 
-// stored returns the decision in the form that is stored; see parseDecision.
+// stored returns the stored form of the decision; see parseDecision.
 func (d Decision) stored() string { return string(d.State) + " " + storage.Itoa(d.Since.UnixMilli()) }
 
-// parseDecision parses the stored form; ok is false if it is damaged.
+// parseDecision parses the stored form. ok is false if the stored form is damaged.
 func parseDecision(tag, stored string) (d Decision, ok bool) {
 	state, since, _ := strings.Cut(stored, " ")
 	ms, _ := strconv.ParseInt(since, 10, 64)
@@ -55,7 +55,7 @@ func IsDecision(tag, stored string) bool {
 }
 
 // Decisions are all decisions, sorted: pinned tags first, in the order in which they were pinned,
-// then blocked tags by name. They never change.
+// then blocked tags by name. Decisions are immutable.
 type Decisions []Decision
 
 // same reports whether both come from the same read.
@@ -63,8 +63,8 @@ func (d Decisions) same(other Decisions) bool {
 	return len(d) == len(other) && (len(d) == 0 || &d[0] == &other[0])
 }
 
-// sortDecisions compares in the order of Decisions.
-func sortDecisions(a, b Decision) int {
+// compareDecisions compares two decisions in the order of Decisions.
+func compareDecisions(a, b Decision) int {
 	if a.State != b.State {
 		return -cmp.Compare(a.State, b.State)
 	}
@@ -99,8 +99,9 @@ func (d Decisions) blocked() map[string]bool {
 
 // TrendRules are the moderators' decisions about tags. They are safe for concurrent use.
 //
-// They are stored in one hash rather than as records of package model: a page of trends needs all
-// of them, and reads a hash with one command, whose reply stays in memory until it changes.
+// The decisions are stored in one hash rather than as records of package model: a page of trends
+// needs all of them, and reads the hash with one command, whose reply stays in memory until the
+// hash changes.
 type TrendRules struct {
 	db    storage.Database
 	users *storage.Users
@@ -128,8 +129,8 @@ func (r *TrendRules) Blocked(ctx context.Context) (map[string]bool, error) {
 	return all.blocked(), err
 }
 
-// Set blocks or pins a tag, or undoes that. The tag can be given in any spelling, with or without
-// #. It reports whether anything changed; only changes are in the audit log. It returns
+// Set blocks, unblocks, pins or unpins a tag. The tag can be given in any spelling, with or without
+// #. Set reports whether anything changed; only changes are in the audit log. It returns
 // ErrForbidden unless the actor is a moderator, ErrNotFound if tag is not a valid tag, and
 // *InvalidError if the note is too long or there are too many decisions. Four round trips.
 func (r *TrendRules) Set(ctx context.Context, actor social.Actor, tag string, state State, note string) (changed bool, err error) {
@@ -184,7 +185,7 @@ func (r *TrendRules) read(ctx context.Context) (Decisions, error) {
 func (r *TrendRules) load(ctx context.Context) (Decisions, error) {
 	stored, err := r.db.Read(ctx, r.db.Client.B().Hgetall().Key(storage.TrendTags).Cache()).AsStrMap()
 	if err != nil {
-		return nil, fmt.Errorf("social: read what was decided about tags: %w", err)
+		return nil, fmt.Errorf("social: read the decisions about tags: %w", err)
 	}
 	all := make(Decisions, 0, len(stored))
 	for tag, text := range stored {
@@ -192,12 +193,12 @@ func (r *TrendRules) load(ctx context.Context) (Decisions, error) {
 			all = append(all, d)
 		}
 	}
-	slices.SortFunc(all, sortDecisions)
+	slices.SortFunc(all, compareDecisions)
 	return all, nil
 }
 
-// apply returns the tags of a page: the pinned ones, then the greatest trends, without the blocked
-// ones.
+// apply returns the tags of a page: pinned tags first, then the greatest trends, without blocked
+// tags.
 func (d Decisions) apply(trends []Trend) []TrendingTag {
 	var tags []TrendingTag
 	states := make(map[string]State, len(d))

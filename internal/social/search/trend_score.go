@@ -6,21 +6,21 @@ import (
 )
 
 const (
-	// dayHours is the length of a day in hours: of the trend day, and of the previous day it is
-	// compared with.
+	// dayHours is the length of a day in hours: of the trend day, and of the previous day with
+	// which it is compared.
 	dayHours = 24
 	// halfLife is the number of hours after which a person counts half.
 	halfLife = 4
 	// fewestPeople is the minimum number of people in a trend if few accounts are active, and
-	// enoughPeople the minimum if a hundred are active. In between it is one in twenty.
+	// enoughPeople the minimum if a hundred are active. In between, the minimum is one in twenty.
 	fewestPeople = 2
 	enoughPeople = 5
 	activeShare  = 20
-	// minGrowth is the minimum growth over the previous day: among very many people, a few more are
-	// a large deviation but no news.
+	// minGrowth is the minimum growth over the previous day. With very many people, a small growth
+	// is a large deviation but not a trend.
 	minGrowth = 1.5
-	// usualPeople is the minimum number of people taken as usual for the previous day, so that six
-	// people are not a greater change than sixty.
+	// usualPeople is added to the people of the previous day for the standard deviation, so that
+	// six people are not a greater change than sixty.
 	usualPeople = 5
 )
 
@@ -31,16 +31,17 @@ func minPeople(active int64) float64 {
 
 // clock is the time of a merge.
 type clock struct {
-	hour int64 // the current hour
-	part float64
+	hour int64   // the current hour
+	part float64 // the part of the hour that has passed
 }
 
+// clockAt returns the clock of a merge at a time in an hour.
 func clockAt(at time.Time, hour int64) clock {
 	return clock{hour: hour, part: at.Sub(time.Unix(hour*int64(time.Hour/time.Second), 0)).Hours()}
 }
 
-// weight is the weight of a person counted ago hours earlier, 0 meaning the current hour. It falls
-// continuously with time: the next hour starts with the weights of this one.
+// weight is the weight of a person counted ago hours earlier, 0 meaning the current hour. The
+// weight falls continuously, also from one hour to the next.
 func (c clock) weight(ago int) float64 {
 	age := c.part / 2
 	if ago > 0 {
@@ -61,10 +62,11 @@ func (c *counts) weightedToday(at clock) (sum float64) {
 	return sum
 }
 
-// weightedBefore weighs the people of the previous day as today does those of the day, so that a
-// tag with the same people every evening is no trend in the evening.
+// weightedBefore returns the weighted people of the previous day, with the weights that
+// weightedToday gives to the same hours of the day. So a tag with the same people every evening is
+// not a trend.
 func (c *counts) weightedBefore(at clock) float64 {
-	sum := c[dayHours] * at.weight(0) * at.part // as much of that hour as has passed of the current one
+	sum := c[dayHours] * at.weight(0) * at.part // the part that has passed of the current hour
 	for ago := 1; ago < dayHours; ago++ {
 		sum += c[dayHours+ago] * at.weight(ago)
 	}
@@ -105,8 +107,9 @@ func (c *counts) sum() (n float64) {
 	return n
 }
 
-// score measures how remarkable the people of a day are compared with those of the previous day: in
-// standard deviations of a number of people who arrive independently of each other. 0 is no trend.
+// score returns the difference between the people of a day and those of the previous day, in
+// standard deviations of a number of people who arrive independently of each other. 0 means no
+// trend.
 func score(now, before float64) float64 {
 	if now < minGrowth*before {
 		return 0

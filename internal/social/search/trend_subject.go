@@ -51,7 +51,8 @@ func subjectsOf(body string) []subject {
 	return all
 }
 
-// maxLink limits the length of a counted link, in bytes: the sets of an hour hold thousands.
+// maxLink limits the length of a counted link, in bytes, because the sets of an hour hold thousands
+// of links.
 const maxLink = 300
 
 // normalLink returns the common form of the addresses of a page: the host in lower case, without a
@@ -78,16 +79,17 @@ func normalLink(address string) string {
 
 var defaultPorts = map[string]string{"http": ":80", "https": ":443"}
 
-// withoutTracking removes tracking parameters. The others keep their order, which can matter.
+// withoutTracking removes tracking parameters. It keeps the order of the other parameters, which
+// can matter.
 func withoutTracking(query string) string {
-	var rest []string
+	var kept []string
 	for part := range strings.SplitSeq(query, "&") {
 		name, _, _ := strings.Cut(part, "=")
 		switch {
 		case part == "", strings.HasPrefix(name, "utm_"), name == "fbclid", name == "gclid", name == "mc_cid", name == "mc_eid":
 		default:
-			rest = append(rest, part)
+			kept = append(kept, part)
 		}
 	}
-	return strings.Join(rest, "&")
+	return strings.Join(kept, "&")
 }

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// MaxTrends is how many trends of a kind a page shows.
+	// MaxTrends is the number of trends of a kind that a page shows.
 	MaxTrends = 10
-	// MaxLiked is how many posts liked this week a page shows.
+	// MaxLiked is the number of posts liked this week that a page shows.
 	MaxLiked = 20
 )
 
-// Trends finds what many people write about and like. It is safe for concurrent use.
+// Trends finds the subjects that many people write about or like. It is safe for concurrent use.
 type Trends struct {
 	opt  TrendsOptions
 	kept *storage.Kept[*result]
@@ -33,7 +33,7 @@ type Trends struct {
 type shownTags struct {
 	result *result
 	rules  Decisions
-	tags   []TrendingTag // never changes
+	tags   []TrendingTag // read-only
 }
 
 // TrendsOptions configure Trends; all are required.
@@ -73,8 +73,8 @@ type Top struct {
 }
 
 // Top returns the trends: pinned tags first, without blocked tags, and without posts that the
-// viewer must not see on public lists. No round trip if they and the posts are in memory, otherwise
-// one for the trends and one for posts.
+// viewer must not see on public lists. No round trip if the trends and the posts are in memory,
+// otherwise one for the trends and one for the posts.
 func (t *Trends) Top(ctx context.Context, v *social.Viewer) (Top, error) {
 	all, err := t.kept.Get(ctx)
 	if err != nil {
@@ -102,7 +102,7 @@ func (t *Trends) Tags(ctx context.Context) ([]TrendingTag, error) {
 	return t.apply(all, rules), nil
 }
 
-// TagsInMemory is Tags without asking the server; ok is false if that is not possible.
+// TagsInMemory is like Tags, but takes no round trip. ok is false if the tags are not in memory.
 func (t *Trends) TagsInMemory(ctx context.Context) (tags []TrendingTag, ok bool) {
 	all, ok := t.kept.InMemory()
 	if !ok || social.IsFresh(ctx) {
@@ -159,7 +159,7 @@ func (t *Trends) posts(ctx context.Context, v *social.Viewer, all *result, top *
 	return nil
 }
 
-// postsOf returns the post IDs in a result; 0 for a damaged one.
+// postsOf returns the post IDs in a result, with 0 for a damaged ID.
 func postsOf(all []Trend) []int64 {
 	ids := make([]int64, len(all))
 	for i, trend := range all {
@@ -175,7 +175,7 @@ func (t *Trends) load(ctx context.Context) (*result, error) {
 	}
 	latest := new(result)
 	if stored != "" && json.Unmarshal([]byte(stored), latest) != nil {
-		return new(result), nil // damaged: the next merge replaces it
+		return new(result), nil // the next merge replaces a damaged result
 	}
 	return latest, nil
 }

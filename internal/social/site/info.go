@@ -17,15 +17,15 @@ type Field string
 
 // The settings.
 const (
-	Name        Field = "name"        // of the site, instead of Retwis
+	Name        Field = "name"        // the name of the site, instead of DefaultName
 	Description Field = "description" // one sentence
 	Contact     Field = "contact"     // an e-mail address, or the address of a web page
 	Account     Field = "account"     // the name of a user who speaks for the site
 	Rules       Field = "rules"       // one per line
-	About       Field = "about"       // Markdown, as are those below
+	About       Field = "about"       // Markdown, like Privacy and Terms
 	Privacy     Field = "privacy"
 	Terms       Field = "terms"
-	NoIndex     Field = "noindex" // "1" while search engines are asked to leave out the whole site
+	NoIndex     Field = "noindex" // "1" if search engines are asked to leave out the whole site
 )
 
 // Fields are all settings, in the order in which they are shown.
@@ -44,8 +44,7 @@ const (
 	MaxText        = 20_000
 )
 
-// Info is what the operators of a site say about it. It never changes. The zero value describes a
-// new site.
+// Info holds the settings of a site. It is immutable. The zero value describes a new site.
 type Info struct {
 	texts  map[Field]string
 	id     string
@@ -88,8 +87,8 @@ func (i Info) ContactLink() string {
 	return "mailto:" + contact
 }
 
-// NeedsInvitation reports whether strangers need an invitation to sign up. Damage must not open the
-// site.
+// NeedsInvitation reports whether strangers need an invitation to sign up. A damaged mode counts as
+// one that needs an invitation, because damage must not open the site.
 func (i Info) NeedsInvitation() bool {
 	return i.signUp != "" && i.signUp != "open" && i.signUp != "approval"
 }
@@ -125,7 +124,7 @@ func Clean(f Field, typed string) (string, error) {
 	return "", social.Invalid(string(f), "There is no such setting.")
 }
 
-// cleanContact accepts what a page can link to.
+// cleanContact accepts an e-mail address, or the address of a web page.
 func cleanContact(typed string) (string, error) {
 	contact, err := social.CleanLine(typed, string(Contact), MaxContact)
 	if err != nil || contact == "" {
@@ -186,7 +185,7 @@ func tooManyRules() error {
 // cleanText accepts a page of Markdown, where spaces and empty lines are significant.
 func cleanText(f Field, typed string) (string, error) {
 	const maxBytes = 4 * MaxText
-	if len(typed) > 2*maxBytes { // allowing for two-byte line ends, and for what is removed
+	if len(typed) > 2*maxBytes { // allowing for two-byte line ends, and for characters that are removed
 		return "", social.TooLong(string(f), MaxText)
 	}
 	text := strings.Trim(social.CleanRunes(typed), "\n ")

@@ -1,5 +1,5 @@
-// Package site stores what the operators of a site say about it: its name, what it is, who runs it,
-// its rules. These can change while it is served.
+// Package site stores the settings of a site, such as its name, its description, its contact and
+// its rules. Operators can change them while the site is served.
 package site
 
 import (
@@ -16,8 +16,8 @@ import (
 
 // Settings are the settings of a site. They are safe for concurrent use.
 //
-// They are fields of one hash rather than a record of package model: the hash is older, and every
-// page needs them, from memory.
+// The settings are fields of one hash rather than a record of package model: the hash is older, and
+// every page reads the settings from memory.
 type Settings struct {
 	db    storage.Database
 	users *storage.Users
@@ -33,7 +33,7 @@ func New(db storage.Database, people *storage.Users, log *audit.Log) *Settings {
 	return s
 }
 
-// Get returns the settings. No round trip while nothing has changed.
+// Get returns the settings. No round trip while they are unchanged.
 func (s *Settings) Get(ctx context.Context) (Info, error) { return s.kept.Get(ctx) }
 
 // Known returns the settings as last read, for a page that must not fail. No round trip.
@@ -62,8 +62,8 @@ func (s *Settings) read(ctx context.Context) (Info, error) {
 // idField is the field of the hash `site` with the ID of the site.
 const idField = "id"
 
-// ID returns an ID that distinguishes the site from all others, whatever its address is. It is
-// created on first use, and never changes. No round trip from then on.
+// ID returns an ID that distinguishes the site from all others, regardless of its address. The ID
+// is created on first use, and never changes. No round trip after that.
 func (s *Settings) ID(ctx context.Context) (string, error) {
 	info, err := s.Get(ctx)
 	if err != nil || info.id != "" {
@@ -72,22 +72,22 @@ func (s *Settings) ID(ctx context.Context) (string, error) {
 	if err := s.kept.Write(ctx, s.db.Client.B().Hsetnx().Key(storage.Site).Field(idField).Value(rand.Text()).Build()); err != nil {
 		return "", err
 	}
-	info, err = s.kept.Reload(ctx) // another process may have been first
+	info, err = s.kept.Reload(ctx) // another process may have written another ID first
 	if err == nil && info.id == "" {
-		err = errors.New("social: the site has no id")
+		err = errors.New("social: the site has no ID")
 	}
 	return info.id, err
 }
 
-// ErrChanged: somebody else has changed a setting since the form was filled in.
+// ErrChanged reports that somebody else has changed a setting since the form was filled in.
 var ErrChanged = errors.New("social: the setting has changed in the meantime")
 
 // Set changes settings, in all processes immediately, and returns those that actually changed. Only
-// admins and operators may do that. shown maps settings to the Info.Version of the texts that a
-// form was filled in with: such a setting keeps its current text if it was not edited, and if it
-// was edited and somebody else has changed it too, Set returns ErrChanged. The audit log gets an
-// entry for each change, without its text. Set returns ErrForbidden, and *InvalidError, which names
-// the field, with nothing changed. Three round trips, and one for each change.
+// admins and operators may change settings. shown maps settings to the Info.Version of the texts
+// that a form was filled in with: such a setting keeps its current text if it was not edited, and
+// if it was edited and somebody else has changed it too, Set returns ErrChanged. The audit log gets
+// an entry for each change, without the text. If Set returns ErrForbidden, or *InvalidError, which
+// names the field, nothing is changed. Three round trips, and one for each change.
 func (s *Settings) Set(ctx context.Context, actor social.Actor, typed, shown map[Field]string) (changed []Field, err error) {
 	if err := s.users.Require(ctx, actor, social.Admin); err != nil {
 		return nil, err
@@ -105,11 +105,11 @@ func (s *Settings) Set(ctx context.Context, actor social.Actor, typed, shown map
 		if text, err = Clean(f, text); err != nil {
 			return nil, err
 		}
-		was := shown[f]
+		formVersion := shown[f]
 		switch {
-		case text == before.Of(f), was == version(text):
+		case text == before.Of(f), formVersion == version(text):
 			continue
-		case was != "" && was != before.Version(f):
+		case formVersion != "" && formVersion != before.Version(f):
 			return nil, errors.Join(ErrChanged, social.Invalid(string(f), "Someone else changed this in the meantime. Save again to overwrite their changes, or reload the page to see them."))
 		}
 		changed = append(changed, f)

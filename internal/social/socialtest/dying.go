@@ -11,7 +11,7 @@ import (
 )
 
 // DyingClient is the client of a process that is killed after some commands: after that, no command
-// reaches the server. Commands that are sent together and only read count as one, because they
+// reaches the server. Read-only commands that are sent together count as one command, because they
 // leave no trace, and on a Cluster there are many.
 type DyingClient struct {
 	rueidis.Client

@@ -28,6 +28,7 @@ type Pair struct {
 	DB              rueidis.Client
 }
 
+// NewPair returns a Pair whose replica is in step.
 func NewPair(t testing.TB) *Pair {
 	t.Helper()
 	// New replicas sync over the socket immediately, on every version.
@@ -42,12 +43,14 @@ func NewPair(t testing.TB) *Pair {
 	return p
 }
 
-// use stores only the path, which a restart of the server does not change.
+// use makes a server the current master. It stores only the path of the socket, which a restart of
+// the server does not change.
 func (p *Pair) use(master *redistest.Server) {
 	socket := master.Socket()
 	p.current.Store(&socket)
 }
 
+// Dial returns a client that connects to the socket that socket returns.
 func (p *Pair) Dial(socket func() string) rueidis.Client {
 	p.t.Helper()
 	client, err := rueidis.NewClient(rueidis.ClientOption{
@@ -110,12 +113,12 @@ func Wait(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// Relay forwards bytes to a port of 127.0.0.1 and back. It delays what
-// it sends back by Lag.
+// Relay forwards bytes to a port of 127.0.0.1 and back. It delays the bytes that it sends back by
+// Lag.
 type Relay struct {
 	listener net.Listener
 	Lag      atomic.Int64 // a time.Duration
-	down     atomic.Bool  // no connection is forwarded
+	down     atomic.Bool  // whether connections are refused
 	done     chan struct{}
 	wg       sync.WaitGroup
 	mu       sync.Mutex
@@ -208,7 +211,8 @@ func (r *Relay) pass(from, to net.Conn, delayed bool) {
 	}
 }
 
-// Replicated is a Cluster of two masters. The one without `tasks` has a replica.
+// Replicated is a Cluster of two masters. The master that does not store the key `tasks` has a
+// replica.
 type Replicated struct {
 	t               testing.TB
 	Master, Replica *redistest.Server
@@ -216,6 +220,7 @@ type Replicated struct {
 	DB              rueidis.Client // of the Cluster
 }
 
+// NewReplicated returns a Replicated whose replica is in step.
 func NewReplicated(t testing.TB) *Replicated {
 	t.Helper()
 	cluster := redistest.Cluster(t, 2)
@@ -238,8 +243,8 @@ func NewReplicated(t testing.TB) *Replicated {
 		return c.replica.Do(t.Context(), c.replica.B().Arbitrary("CLUSTER", "REPLICATE", id).Build()).Error() == nil
 	})
 	Wait(t, "the replica to be in step", func() bool { return Info(t, c.replica, "master_link_status") == "up" })
-	// After a failover the masters cannot introduce each other, because the one between them is
-	// dead. So all must know each other before.
+	// After a failover, the nodes cannot learn of each other from the dead master, so all nodes
+	// must know each other before.
 	for _, node := range []rueidis.Client{c.replica, cluster.Masters[0].Client(t), cluster.Masters[1].Client(t)} {
 		Wait(t, "all nodes to know each other", func() bool {
 			text, err := node.Do(t.Context(), node.B().ClusterInfo().Build()).ToString()
@@ -270,8 +275,8 @@ func (c *Replicated) FailOver() {
 	c.t.Helper()
 	c.Master.Kill(c.t)
 	c.run(c.replica, "CLUSTER", "FAILOVER", "TAKEOVER")
-	Wait(c.t, "the client to know of it", func() bool {
-		for i := range 64 { // some belong to the dead master
+	Wait(c.t, "the client to learn of the failover", func() bool {
+		for i := range 64 { // some of these keys belong to the dead master
 			ctx, cancel := context.WithTimeout(c.t.Context(), time.Second)
 			err := c.DB.Do(ctx, c.DB.B().Exists().Key(fmt.Sprint("key", i)).Build()).Error()
 			cancel()

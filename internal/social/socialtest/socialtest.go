@@ -63,7 +63,7 @@ func New(t testing.TB) *Bundle {
 }
 
 // Watched returns Retwis on a private database of the test, with all its caches, like a process
-// that serves it. Several can use the same database: see redistest.DB.
+// that serves the database. Several Bundles can use the same database: see redistest.DB.
 func Watched(t testing.TB, url string, change ...func(*app.Options)) *Bundle {
 	t.Helper()
 	db, err := store.Open(t.Context(), url, store.Options{Logger: Quiet()})
@@ -92,7 +92,7 @@ func On(t testing.TB, client rueidis.Client, change ...func(*app.Options)) *Bund
 }
 
 // untilTimeout returns a context that ends with the test, after its deferred functions, and shortly
-// before the timeout of go test, so that whatever is still waiting can report for what.
+// before the timeout of go test, so that a pending wait can report what it waits for.
 func untilTimeout(t testing.TB) context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	if d, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
@@ -120,7 +120,7 @@ func (b *Bundle) NewUser(name string) social.User {
 	return session.User
 }
 
-// Publish posts a text and returns the post's id.
+// Publish posts a text and returns the ID of the post.
 func (b *Bundle) Publish(author social.User, body string) int64 {
 	b.T.Helper()
 	post, err := b.Posts.Post(b.Ctx, author, body)
@@ -155,18 +155,21 @@ func (b *Bundle) Expire() {
 	end`, "4", storage.Tasks, storage.WakeKey(0), storage.WakeKey(1), storage.WakeKey(2))
 }
 
-// RetryTasks finishes the tasks that others have left, in this process; see Expire.
+// RetryTasks finishes, in this process, the tasks that other processes have left; see Expire.
 func (b *Bundle) RetryTasks(ctx context.Context) error {
 	b.T.Helper()
 	b.Expire()
 	return b.App.RetryTasks(ctx)
 }
 
-// leftTask is the score of a short task whose process has died, and heldTask that of one that
-// another process holds for years.
-const leftTask, heldTask = "-5999999999999998", "-5000000000000000"
+const (
+	// leftTask is the score of a short task whose process has died.
+	leftTask = "-5999999999999998"
+	// heldTask is the score of a task that another process holds for years.
+	heldTask = "-5000000000000000"
+)
 
-// Leave adds tasks as left by a process that died.
+// Leave adds tasks whose process has died.
 func (b *Bundle) Leave(members ...string) { b.addTasks(leftTask, members) }
 
 // Keep adds tasks that another process holds.
@@ -192,8 +195,8 @@ func (b *Bundle) Connect(from, to social.User) {
 // Redis runs a command and returns its reply as text.
 func (b *Bundle) Redis(args ...string) string {
 	b.T.Helper()
-	// The second command makes sure the invalidation messages of the first have arrived, so that a
-	// read through the same client sees the write.
+	// The second command ensures that the invalidation messages of the first have arrived, so that
+	// a read through the same client sees the write.
 	res := b.DB.DoMulti(b.Ctx,
 		b.DB.B().Arbitrary(args[0]).Keys(args[1]).Args(args[2:]...).Build(),
 		b.DB.B().Exists().Key(args[1]).Build())[0]
@@ -221,7 +224,7 @@ func (b *Bundle) Check(opt check.Options) (check.Result, error) {
 	return check.Verify(b.Ctx, b.App, opt)
 }
 
-// WantHealthy fails if two keys that must agree do not.
+// WantHealthy verifies the database, and fails the test if there are problems.
 func (b *Bundle) WantHealthy() check.Result {
 	b.T.Helper()
 	result, err := b.Check(check.Options{Report: func(p check.Problem) { b.T.Error(p) }})
@@ -232,8 +235,8 @@ func (b *Bundle) WantHealthy() check.Result {
 	return result
 }
 
-// WantIndexRight fails if a search index exists and differs from a rebuilt one. It may lack what
-// predates it.
+// WantIndexRight fails the test if a search index exists and differs from a rebuilt one. An index
+// of an adopted database may lack entries until it is built.
 func WantIndexRight(b *Bundle) {
 	b.T.Helper()
 	report, err := b.SearchIndex.Verify(b.Ctx, maintain.Options{}, false)
@@ -246,7 +249,7 @@ func WantIndexRight(b *Bundle) {
 	}
 }
 
-// Eventually polls until ok.
+// Eventually polls until ok returns true.
 func (b *Bundle) Eventually(what string, ok func() bool) {
 	b.T.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -261,7 +264,8 @@ func (b *Bundle) Eventually(what string, ok func() bool) {
 }
 
 // OnEach runs a test on a server and on a Cluster, side by side. The subtest opens the Cluster that
-// it uses, because one opened by its parent would be held while the subtest waits for its turn.
+// it uses, because a Cluster opened by the parent would be held while the subtest waits for its
+// turn.
 func OnEach(t *testing.T, test func(t *testing.T, client rueidis.Client)) {
 	t.Helper()
 	t.Run("single", func(t *testing.T) {

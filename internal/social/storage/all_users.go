@@ -11,14 +11,14 @@ import (
 	"retwis/internal/social"
 )
 
-// allUsersPage is how many users one step of AllUsers reads.
+// allUsersPage is the number of users that one step of AllUsers reads.
 const allUsersPage = 200
 
-// AllUsers yields all users in pages, newest first, including hidden ones: it is for operators.
+// AllUsers yields all users in pages, newest first, including hidden users. It is for operators.
 // Users who register in the meantime may be missing. Two round trips per page.
 //
-// On a Cluster only the latest [MaxLatest] come in this order; the others follow in no particular
-// order, and a user may appear twice.
+// On a Cluster only the latest [MaxLatest] users come in this order. The other users follow in no
+// particular order, and a user may appear twice.
 func (u *Users) AllUsers(ctx context.Context) iter.Seq2[[]social.User, error] {
 	return func(yield func([]social.User, error) bool) {
 		seen := map[int64]bool{}
@@ -38,7 +38,7 @@ func (u *Users) AllUsers(ctx context.Context) iter.Seq2[[]social.User, error] {
 	}
 }
 
-// unseen yields the users that have not been seen yet, from all masters.
+// unseen yields the users that are not in seen, from all masters.
 func (u *Users) unseen(ctx context.Context, seen map[int64]bool, yield func([]social.User, error) bool) {
 	for page, err := range scan.Keys(ctx, u.db.Client, scan.Pattern{Match: UserPrefix + "*", Count: 1000}) {
 		if err != nil {
@@ -52,7 +52,7 @@ func (u *Users) unseen(ctx context.Context, seen map[int64]bool, yield func([]so
 			}
 		}
 		for chunk := range slices.Chunk(ids, allUsersPage) {
-			users, err := u.InOrder(social.WithFresh(ctx), chunk) // fresh, to keep them out of the client-side cache
+			users, err := u.InOrder(social.WithFresh(ctx), chunk) // fresh, to keep the users out of the client-side cache
 			if !yield(users, err) || err != nil {
 				return
 			}
@@ -63,7 +63,7 @@ func (u *Users) unseen(ctx context.Context, seen map[int64]bool, yield func([]so
 // byTime yields the users of `users_by_time`, newest first.
 func (u *Users) byTime(ctx context.Context) iter.Seq2[[]social.User, error] {
 	return func(yield func([]social.User, error) bool) {
-		var before []string // the previous page: registrations shift its end into this one
+		var before []string // the previous page, whose end new registrations shift into this page
 		for from := int64(0); ; from += allUsersPage {
 			cmd := u.db.Client.B().Zrevrange().Key(UsersByTime).Start(from).Stop(from + allUsersPage - 1).Build()
 			names, err := reply.OrEmpty(u.db.Client.Do(ctx, cmd).AsStrSlice())

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// workers is the number of concurrent calls of AtOnce, so that they share round trips.
+// workers is the number of concurrent calls by AtOnce. Concurrent calls share round trips.
 const workers = 32
 
 // AtOnce calls do for 0 to n-1, several at a time, and returns the first error.

@@ -10,28 +10,28 @@ import (
 	"retwis/internal/social"
 )
 
-// KnownCelebrities maps each author whose posts are merged to the ID of their first merged post. It
-// never changes; a change of the set produces a new one.
+// KnownCelebrities maps each author whose posts are merged to the ID of the first merged post. It
+// is immutable; a change of the set produces a new value.
 type KnownCelebrities struct{ First map[int64]int64 }
 
 // Celebrities are the authors who have so many followers that their posts are not pushed to the
-// home timelines of those followers. Their posts are merged into a home timeline when it is read:
-// see package timeline.
+// home timelines of those followers. Their posts are merged into a home timeline when the timeline
+// is read; see package timeline.
 //
 // The sorted set `celebrities` holds each such author, scored by the ID of the first post that is
 // merged (Twitter and Bluesky treat their largest accounts the same way). An author is added with
-// their first post or repost after the number of followers has exceeded a limit, and never leaves.
-// Celebrities keeps the set in memory.
+// the first post or repost after the number of followers has exceeded a limit, and stays until the
+// account is deleted. Celebrities keeps the set in memory.
 //
-// Pushing a post to home timelines anyway is always correct: the reader drops the duplicate. So a
-// process that does not know yet about a new celebrity does no harm. Not pushing a post is correct
-// only if its ID is not below the one in `celebrities`; [Celebrities.Decide] reads that.
+// Pushing a post to home timelines anyway is always correct, because readers drop the duplicate. So
+// a process that has not yet read a new celebrity does no harm. Not pushing a post is correct only
+// if its ID is not below the score in `celebrities`, which [Celebrities.Decide] reads.
 //
-// All of this applies to a Cluster only; on a single server Celebrities is nil and contains nobody.
-// It is safe for concurrent use.
+// All of this applies to a Cluster only. On a single server Celebrities is nil and contains nobody.
+// Celebrities is safe for concurrent use.
 type Celebrities struct {
 	db    Database
-	above int64
+	above int64 // authors with more followers are added
 
 	known *Kept[*KnownCelebrities]
 
@@ -76,10 +76,11 @@ func (s *Celebrities) Load(ctx context.Context) (*KnownCelebrities, error) {
 	return s.known.Get(ctx)
 }
 
+// read reads the set, from the client's cache if the context allows that.
 func (s *Celebrities) read(ctx context.Context) (*KnownCelebrities, error) {
 	scores, err := reply.OrEmpty(s.db.Read(ctx, s.db.Client.B().Zrange().Key(CelebritiesKey).Min("0").Max("-1").Withscores().Cache()).AsZScores())
 	if err != nil {
-		return nil, fmt.Errorf("social: read whose posts are merged: %w", err)
+		return nil, fmt.Errorf("social: read celebrities: %w", err)
 	}
 	known := &KnownCelebrities{First: make(map[int64]int64, len(scores))}
 	for _, score := range scores {
@@ -104,16 +105,15 @@ func (s *Celebrities) Commands(author int64) rueidis.Commands {
 // with too many followers is added with this post, which takes one more round trip.
 //
 // The ID of the post is assigned before the call. So no post is missing, whatever other processes
-// do at the same time: it is merged if its ID is not below the one in `celebrities`, and pushed
-// otherwise. The decision does not rely on what this process has in memory, which can be wrong
-// after a failover.
+// do concurrently: the post is merged if its ID is not below the score in `celebrities`, and pushed
+// otherwise. Decide does not use the set in memory, which can be wrong after a failover.
 func (s *Celebrities) Decide(ctx context.Context, author, post int64, isNew bool, res []rueidis.RedisResult) (bool, error) {
-	from, err := firstMerged(res[0])
+	first, err := firstMerged(res[0])
 	if err != nil {
 		return false, err
 	}
-	if from != 0 {
-		return post >= from, nil
+	if first != 0 {
+		return post >= first, nil
 	}
 	followers, err := reply.OrEmpty(res[1].AsInt64())
 	if err != nil {
@@ -130,15 +130,15 @@ func (s *Celebrities) Decide(ctx context.Context, author, post int64, isNew bool
 	if err := reply.Written(res[0]); err != nil {
 		return false, fmt.Errorf("social: merge the posts of user %d: %w", author, err)
 	}
-	from, err = firstMerged(res[1]) // another process may have added the author first
-	return err == nil && from != 0 && post >= from, err
+	first, err = firstMerged(res[1]) // another process may have added the author first
+	return err == nil && first != 0 && post >= first, err
 }
 
 // firstMerged parses the ID of an author's first merged post; 0 if there is none.
 func firstMerged(res rueidis.RedisResult) (int64, error) {
 	text, err := reply.TextOrEmpty(res)
 	if err != nil {
-		return 0, fmt.Errorf("social: read whose posts are merged: %w", err)
+		return 0, fmt.Errorf("social: read celebrities: %w", err)
 	}
 	if text == "" {
 		return 0, nil
@@ -146,7 +146,7 @@ func firstMerged(res rueidis.RedisResult) (int64, error) {
 	if id, err := ParseScore(text); err == nil {
 		return id, nil
 	}
-	return 0, nil // corrupt: a check reports it
+	return 0, nil // a check reports a corrupt score
 }
 
 // First returns the ID of an author's first merged post, bypassing all caches, or 0 if there is
@@ -158,7 +158,7 @@ func (s *Celebrities) First(ctx context.Context, author int64) (int64, error) {
 	return firstMerged(s.db.Client.Do(ctx, s.db.Client.B().Zscore().Key(CelebritiesKey).Member(Itoa(author)).Build()))
 }
 
-// Remove removes a deleted account. Repeating it changes nothing.
+// Remove removes a deleted account. Repeating the call changes nothing.
 func (s *Celebrities) Remove(ctx context.Context, uid int64) error {
 	if s == nil {
 		return nil

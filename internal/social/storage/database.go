@@ -13,8 +13,8 @@ import (
 	"retwis/internal/watched"
 )
 
-// CacheTTL limits how long a read may be answered from memory if the server's invalidation message
-// was lost, for example because of a cut cable.
+// CacheTTL limits the age of a read that is answered from memory after an invalidation message was
+// lost, for example because of a cut cable.
 const CacheTTL = time.Minute
 
 // Database is a client whose reads can be answered from its cache.
@@ -24,22 +24,22 @@ type Database struct {
 	Link    *watched.Link // whether the cache can be trusted
 }
 
-// Parts are what almost every part of the application needs. All are required.
+// Parts are the dependencies of almost every part of the application. All are required.
 type Parts struct {
 	DB  Database
 	Log *slog.Logger
 	Now func() time.Time
 }
 
-// NewDatabase returns the database behind a client. isWatched says that the server reports changes
+// NewDatabase returns the database of a client. isWatched must be set if the server reports changes
 // to the client.
 func NewDatabase(client rueidis.Client, isWatched bool) Database {
 	probe := func(ctx context.Context) error { return store.ProbeRead(ctx, client) }
 	return Database{Client: client, Cluster: client.Mode() == rueidis.ClientModeCluster, Link: watched.NewLink(isWatched, probe)}
 }
 
-// Changed records that a key has changed, or that any key may have if key is empty. It does not
-// wait.
+// Changed records that a key has changed, or that any key may have changed if key is empty. It does
+// not block.
 func (d Database) Changed(key string) {
 	prefix, id, ok := ParseKey(key)
 	switch {
@@ -62,8 +62,8 @@ func NewMap[V any](db Database, opt watched.Options[V]) (*watched.Map[V], error)
 	return watched.NewMap(opt)
 }
 
-// Read answers cmd from the cache if that is allowed. No key has a TTL, so ToStaticTTL tells the
-// client not to ask for it: asking needs a transaction, which a server that is out of memory
+// Read answers cmd from the cache unless ctx asks for a fresh read. ToStaticTTL tells the client
+// not to read the TTL of the key: that needs a transaction, which a server that is out of memory
 // refuses, and five commands instead of two.
 func (d Database) Read(ctx context.Context, cmd rueidis.Cacheable) rueidis.RedisResult {
 	if social.IsFresh(ctx) {
@@ -72,7 +72,7 @@ func (d Database) Read(ctx context.Context, cmd rueidis.Cacheable) rueidis.Redis
 	return d.Client.DoCache(ctx, cmd.ToStaticTTL(), CacheTTL)
 }
 
-// ReadMany is Read for several commands, in at most one round trip.
+// ReadMany is like Read, for several commands in at most one round trip.
 func (d Database) ReadMany(ctx context.Context, cmds ...rueidis.Cacheable) []rueidis.RedisResult {
 	if social.IsFresh(ctx) {
 		plain := make(rueidis.Commands, len(cmds))
@@ -84,7 +84,7 @@ func (d Database) ReadMany(ctx context.Context, cmds ...rueidis.Cacheable) []rue
 	return d.ReadCached(ctx, cmds)
 }
 
-// ReadCached is ReadMany for reads that may be answered from the cache in any context.
+// ReadCached is like ReadMany, for reads that may be answered from the cache in any context.
 func (d Database) ReadCached(ctx context.Context, cmds []rueidis.Cacheable) []rueidis.RedisResult {
 	timed := make([]rueidis.CacheableTTL, len(cmds))
 	for i, cmd := range cmds {

@@ -13,24 +13,24 @@ import (
 	"retwis/internal/redis/scan"
 )
 
-// MaxLatest is how many users `users_by_time` holds on a Cluster.
+// MaxLatest is the number of users that `users_by_time` holds on a Cluster.
 const MaxLatest = 10_000
 
-// Directory finds users by name, and lists the latest. It is safe for concurrent use.
+// Directory finds users by name, and lists the latest users. It is safe for concurrent use.
 //
 // On a single server, as in the tutorial, the hash `users` maps a name to a user ID, and the sorted
 // set `users_by_time` holds all users by time of registration. On a Cluster each key is on one
 // server, where these two would grow to gigabytes. So names are spread over the hashes `users:0` …
 // `users:4095` ([Bucket]), and `users_by_time` keeps only the latest [MaxLatest] users.
 //
-// [Directory.Rearrange] converts between the layouts, when the keys of one kind of server were
-// loaded into the other.
+// [Directory.Rearrange] converts between the layouts, after the keys of one kind of server were
+// loaded into the other kind.
 type Directory struct {
 	client  rueidis.Client
 	cluster bool
 }
 
-// NewDirectory returns the directory of the database behind client.
+// NewDirectory returns the directory of the database of client.
 func NewDirectory(client rueidis.Client) *Directory {
 	return &Directory{client: client, cluster: client.Mode() == rueidis.ClientModeCluster}
 }
@@ -57,15 +57,16 @@ func (d *Directory) version() string {
 	return Version
 }
 
-// Owner holds the user IDs that a name leads to, empty if there are none. The ID Nobody means that
-// the account was deleted.
+// Owner holds the user IDs to which a name maps. They are empty if there are none. The ID Nobody
+// means that the account was deleted.
 type Owner struct {
 	Typed  string // for the name as given
 	Folded string // for the name in lower case
 }
 
-// First returns the user ID that the name leads to, empty if there is none. The name as typed takes
-// precedence, because to the original program names that differ in case were different users.
+// First returns the user ID to which the name maps, or an empty string if there is none. The name
+// as typed takes precedence, because in the original program names that differ in case belonged to
+// different users.
 func (o Owner) First() string {
 	if o.Typed != "" {
 		return o.Typed
@@ -82,8 +83,8 @@ func (d *Directory) Owners(ctx context.Context, names ...string) ([]Owner, error
 	owners := make([]Owner, len(names))
 	for i, res := range d.client.DoMulti(ctx, cmds...) {
 		ids, err := reply.Fields(res)
-		if wrong := res.Error(); !d.cluster && rediserr.IsWrongType(wrong) { // on a Cluster only one bucket is affected; a check reports it
-			err = wrong
+		if resErr := res.Error(); !d.cluster && rediserr.IsWrongType(resErr) { // on a Cluster only one bucket is affected; a check reports the bucket
+			err = resErr
 		}
 		if err != nil {
 			return owners, fmt.Errorf("social: look up a username: %w", err)
@@ -99,7 +100,7 @@ func (d *Directory) Claim(ctx context.Context, name string, uid int64) (int64, e
 	return d.claim(ctx, name, Fold(name), uid)
 }
 
-// claim claims a name under the given spelling. The first name of a database sets its layout
+// claim claims a name under the given spelling. The first name of a database sets the layout
 // version.
 func (d *Directory) claim(ctx context.Context, name, spelled string, uid int64) (int64, error) {
 	b, key := d.client.B(), d.key(name)
@@ -118,8 +119,8 @@ func (d *Directory) claim(ctx context.Context, name, spelled string, uid int64) 
 }
 
 // Keep assigns the name of a user of an older program to that user: as spelled, and also in lower
-// case if that is free. It returns the ID of the owner of the name as spelled. It can be repeated. One
-// or two round trips.
+// case if the name in lower case is free. It returns the ID of the owner of the name as spelled. It
+// can be repeated. One or two round trips.
 func (d *Directory) Keep(ctx context.Context, name string, uid int64) (int64, error) {
 	owner, err := d.claim(ctx, name, name, uid)
 	if err == nil && owner == uid && name != Fold(name) {
@@ -128,7 +129,7 @@ func (d *Directory) Keep(ctx context.Context, name string, uid int64) (int64, er
 	return owner, err
 }
 
-// ParseOwner parses the ID that a name leads to; 0 means nobody.
+// ParseOwner parses the ID to which a name maps. It returns 0 for Nobody.
 func ParseOwner(name, id string) (int64, error) {
 	if id == Nobody {
 		return 0, nil
@@ -140,8 +141,8 @@ func ParseOwner(name, id string) (int64, error) {
 	return uid, nil
 }
 
-// Reserve makes the name of a deleted account lead to nobody, so that it is never free again.
-// Repeating it changes nothing. One round trip.
+// Reserve maps the name of a deleted account to Nobody, so that the name never becomes free again.
+// Repeating the call changes nothing. One round trip.
 func (d *Directory) Reserve(ctx context.Context, name string, uid int64) error {
 	err := directoryReserveScript.RunFenced(ctx, d.client, []string{d.key(name)}, []string{Itoa(uid), Fold(name), name}).Error()
 	if err != nil {
@@ -150,23 +151,23 @@ func (d *Directory) Reserve(ctx context.Context, name string, uid int64) error {
 	return nil
 }
 
-// Free removes a name from one of the keys that [Directory.All] yields, if it leads to the given ID
-// there. It reports whether it did.
+// Free removes a name from one of the keys that [Directory.All] yields, if the name maps to the
+// given ID there, and reports whether it did.
 func (d *Directory) Free(ctx context.Context, key, name, id string) (bool, error) {
 	return DeleteFieldIf(ctx, d.client, key, name, id)
 }
 
-// DirectoryPage is a page of All: names of one key alternating with their user IDs.
+// DirectoryPage is a page of All. Names has names of one key, alternating with their user IDs.
 type DirectoryPage struct {
 	Key   string
 	Names []string
 }
 
-// bucketsAtOnce is how many buckets All reads at the same time.
+// bucketsAtOnce is the number of buckets that All reads at a time.
 const bucketsAtOnce = 256
 
-// All yields all names in pages of about count; on a Cluster it reads up to bucketsAtOnce times as
-// many at a time. A name may appear twice.
+// All yields all names in pages of about count names. On a Cluster it reads up to bucketsAtOnce
+// times as many names at a time. A name may appear twice.
 func (d *Directory) All(ctx context.Context, count int) iter.Seq2[DirectoryPage, error] {
 	return func(yield func(DirectoryPage, error) bool) {
 		if d.cluster {
@@ -213,7 +214,7 @@ func (d *Directory) allBuckets(ctx context.Context, count int, yield func(Direct
 
 // Empty reports whether nobody has tried to register yet. One round trip.
 func (d *Directory) Empty(ctx context.Context) (bool, error) {
-	// IDs count up from 1, and no counter of users could differ from them.
+	// The first registration creates the counter of user IDs.
 	exists, err := d.client.Do(ctx, d.client.B().Exists().Key(NextUserID).Build()).AsBool()
 	if err != nil {
 		return false, fmt.Errorf("social: look for users: %w", err)
@@ -221,8 +222,8 @@ func (d *Directory) Empty(ctx context.Context) (bool, error) {
 	return !exists, nil
 }
 
-// AddLatest returns the commands that add a user to `users_by_time`, for a pipeline. They can be
-// repeated.
+// AddLatest returns the commands that add a user to `users_by_time`, for a pipeline. The commands
+// can be repeated.
 func (d *Directory) AddLatest(name string, registered float64) rueidis.Commands {
 	cmds := rueidis.Commands{d.client.B().Zadd().Key(UsersByTime).Nx().ScoreMember().ScoreMember(registered, name).Build().ToRetryable()}
 	if d.cluster {

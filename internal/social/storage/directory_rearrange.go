@@ -13,7 +13,7 @@ import (
 	"retwis/internal/redis/script"
 )
 
-// copyCount is how many names or users one step of Rearrange reads.
+// copyCount is the number of names or users that one step of Rearrange reads.
 const copyCount = 500
 
 // Rearrange moves the names to the keys of this kind of server, after the keys of the other kind
@@ -21,9 +21,9 @@ const copyCount = 500
 // `users`, and all users to `users_by_time`. Then it writes the layout version. It calls progress
 // with the approximate number of keys done and in total.
 //
-// It is for a database that no process serves yet. It can be interrupted at any time and repeated,
-// also by several processes at once: nothing is removed before it is in its place, and a name that
-// already has an owner there keeps it.
+// Rearrange is for a database that no process serves yet. It can be interrupted at any time and
+// repeated, even by several processes at once: a name is removed only after it was copied, and a
+// name that already has an owner at its destination keeps that owner.
 func (d *Directory) Rearrange(ctx context.Context, progress func(done, total int64)) error {
 	run := d.gather
 	if d.cluster {
@@ -39,6 +39,7 @@ func (d *Directory) Rearrange(ctx context.Context, progress func(done, total int
 	return nil
 }
 
+// spread moves the names from `users` to the buckets.
 func (d *Directory) spread(ctx context.Context, progress func(done, total int64)) error {
 	total, err := d.client.Do(ctx, d.client.B().Hlen().Key(UserNames).Build()).AsInt64()
 	if err != nil {
@@ -65,12 +66,12 @@ func (d *Directory) spread(ctx context.Context, progress func(done, total int64)
 func (d *Directory) put(ctx context.Context, page []string) error {
 	args := map[string][]string{}
 	for i := 0; i+1 < len(page); i += 2 {
-		to := d.key(page[i])
-		args[to] = append(args[to], page[i], page[i+1])
+		key := d.key(page[i])
+		args[key] = append(args[key], page[i], page[i+1])
 	}
 	var calls []script.Call
-	for to, names := range args {
-		calls = append(calls, script.Call{Keys: []string{to}, Args: names})
+	for key, names := range args {
+		calls = append(calls, script.Call{Keys: []string{key}, Args: names})
 	}
 	if len(calls) == 0 {
 		return nil
@@ -90,11 +91,12 @@ func (d *Directory) Trim(ctx context.Context) error {
 	return nil
 }
 
+// gather moves the names from the buckets to `users`, and adds all users to `users_by_time`.
 func (d *Directory) gather(ctx context.Context, progress func(done, total int64)) error {
 	b := d.client.B()
 	var err error
-	d.allBuckets(ctx, copyCount, func(page DirectoryPage, wrong error) bool {
-		if err = wrong; err == nil {
+	d.allBuckets(ctx, copyCount, func(page DirectoryPage, pageErr error) bool {
+		if err = pageErr; err == nil {
 			err = d.put(ctx, page.Names)
 		}
 		return err == nil
@@ -145,8 +147,8 @@ func (d *Directory) gatherUsers(ctx context.Context, keys []string) error {
 			continue
 		}
 		registered := float64(0)
-		if at := ParseTime(fields[1]); !at.IsZero() {
-			registered = float64(at.Unix())
+		if joined := ParseTime(fields[1]); !joined.IsZero() {
+			registered = float64(joined.Unix())
 		}
 		writes = append(writes, d.client.B().Zadd().Key(UsersByTime).Nx().ScoreMember().ScoreMember(registered, fields[0]).Build())
 	}

@@ -1,6 +1,6 @@
--- Makes the name of a deleted account lead to nobody, so that it is never free again.
--- Repeating it changes nothing.
--- KEYS[1]   the usernames
+-- Maps the name of a deleted account to 0, nobody, so that the name never becomes free again.
+-- Idempotent.
+-- KEYS[1]   the hash of usernames
 -- ARGV[1]   the id of the user
 -- ARGV[2]   the name in lower case
 -- ARGV[3]   the name as it was typed

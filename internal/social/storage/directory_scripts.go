@@ -6,7 +6,7 @@ import (
 	"retwis/internal/redis/script"
 )
 
-// Each script can be sent again if its reply was lost: repeating it changes nothing.
+// The scripts are idempotent, so a script can be sent again if its reply was lost.
 var (
 	//go:embed directory_reserve.lua
 	directoryReserveSource string

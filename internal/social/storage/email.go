@@ -7,14 +7,14 @@ const (
 	EmailModel      = "email"
 	EmailPartitions = 64
 
-	// EmailMeta exists once anybody has given an address.
+	// EmailMeta exists once a user has given an address.
 	EmailMeta = "{" + EmailModel + ".0}.meta"
 )
 
 // MailPrefix is the prefix of the keys of queued mails.
 const MailPrefix = "mail:"
 
-// MailKey holds a queued mail, in JSON, under a random ID. It expires.
+// MailKey is the string with a queued mail, in JSON, under a random ID. It expires.
 func MailKey(id string) string { return MailPrefix + id }
 
 // emailBases are the key prefixes of EmailModel.

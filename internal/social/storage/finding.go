@@ -14,14 +14,14 @@ type Finding struct {
 	Detail   string
 	Repair   string // what Fix does
 	Leftover bool   // invisible to users
-	// Fix repairs the inconsistency and reports whether it still existed. It is nil if it cannot be
-	// repaired, or not by this process.
+	// Fix repairs the inconsistency and reports whether the inconsistency still existed. Fix is nil
+	// if this process cannot repair it.
 	Fix func(ctx context.Context) (bool, error)
 }
 
-// FindModel yields a finding if records do not match the bookkeeping of the model, and one without
-// Fix if some are invalid, which only somebody who knows their correct contents can repair. what
-// names the records. FindModel reports whether to continue.
+// FindModel yields a finding if records do not match the bookkeeping of the model, and a finding
+// without Fix if records are invalid, because only a person who knows the correct contents can
+// repair these. what names the records. FindModel reports whether to continue.
 func (r *Records[T]) FindModel(ctx context.Context, what string, yield func(Finding, error) bool) bool {
 	report, err := r.Verify(ctx, maintain.Options{}, false)
 	if err != nil {

@@ -2,11 +2,11 @@
 -- cheaper for the program than an array with the scores.
 -- KEYS[1]   the sorted set, scored by time
 -- ARGV[1]   the score of the entry before the first one
--- ARGV[2]   the id of that entry
+-- ARGV[2]   the id of the entry before the first one
 -- ARGV[3]   the score of the last entry; empty if the part extends to the end of the set
--- ARGV[4]   the id of that entry
--- ARGV[5]   skip entries later than this; empty for no limit
--- ARGV[6]   how many ids to return
+-- ARGV[4]   the id of the last entry
+-- ARGV[5]   the time after which entries are skipped; empty for no limit
+-- ARGV[6]   the maximum number of ids to return
 -- Reply     the ids, separated by commas, the last id, and its score; nothing if there are none
 local from = place(KEYS[1], ARGV[1], ARGV[2])
 if ARGV[5] ~= '' then

@@ -29,8 +29,8 @@ var (
 // server or a failover.
 type Cursor struct{ Since, ID string }
 
-// FirstPage is the cursor of the first page; as a next cursor it marks the end. Its ID sorts after
-// all others, even those of entries with an infinite score.
+// FirstPage is the cursor of the first page. As a next cursor it marks the end. Its ID sorts after
+// all other IDs, so that FirstPage also precedes entries with an infinite score.
 var FirstPage = Cursor{Since: "+inf", ID: ":"}
 
 func (c Cursor) String() string { return c.Since + "-" + c.ID }
@@ -38,7 +38,7 @@ func (c Cursor) String() string { return c.Since + "-" + c.ID }
 // maxCursor limits the length of a cursor, in bytes.
 const maxCursor = 64
 
-// ParseCursor parses a cursor; an empty text is the first page.
+// ParseCursor parses a cursor. It returns FirstPage for an empty text.
 func ParseCursor(text string) (Cursor, bool) {
 	if text == "" {
 		return FirstPage, true
@@ -50,9 +50,9 @@ func ParseCursor(text string) (Cursor, bool) {
 	return Cursor{Since: since, ID: id}, true
 }
 
-// PageCommand reads a page of a set of follows, latest first: id, time, id, time ... It sends the
-// script in full, because a pipeline cannot fall back to that if the server does not know the
-// script.
+// PageCommand returns the command that reads a page of a set of follows, latest first: id, time,
+// id, time ... The command has the whole script, because a pipeline cannot send the script again if
+// the server does not have it.
 func (s Follows) PageCommand(set string, after Cursor, n int) rueidis.Completed {
 	return followPageScript.Command(s.client, []string{set}, []string{after.Since, after.ID, Itoa(int64(n))})
 }
@@ -63,15 +63,15 @@ func (s Follows) Page(ctx context.Context, set string, after Cursor, n int) ([]s
 }
 
 // Part is a part of a set of follows: the entries after a cursor. The zero value of After is not
-// valid; FirstPage is before the whole set.
+// valid; FirstPage precedes all entries.
 type Part struct {
 	After Cursor
 	Last  Cursor  // the last entry; FirstPage if the part extends to the end of the set
 	Until float64 // skips later entries; 0 for no limit
 }
 
-// IDs reads up to n IDs of a part, latest first, and the cursor of the last one. At the end of the
-// part it returns fewer than n. One round trip, O(log(size of the set) + n).
+// IDs reads up to n IDs of a part, latest first, and the cursor of the last ID. At the end of the
+// part it returns fewer than n IDs. One round trip, O(log(size of the set) + n).
 func (s Follows) IDs(ctx context.Context, set string, part Part, n int) (ids []string, last Cursor, err error) {
 	args := []string{part.After.Since, part.After.ID, "", "", "", Itoa(int64(n))}
 	if part.Last != FirstPage {

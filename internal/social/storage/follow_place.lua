@@ -1,5 +1,5 @@
--- place returns how many entries of a set of follows, newest first, are up to and including a
--- cursor. The cursor is the score and the id of an entry that once existed.
+-- Returns the number of entries of a set of follows, newest first, up to and including a cursor.
+-- The cursor is the score and the id of an entry that once existed.
 local function place(key, since, id)
   local rank = redis.call('ZREVRANK', key, id)
   if rank and redis.call('ZSCORE', key, id) == since then

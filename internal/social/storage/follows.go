@@ -13,7 +13,7 @@ import (
 	"retwis/internal/redis/script"
 )
 
-// Each script can be sent again if its reply was lost: repeating it changes nothing.
+// The scripts are idempotent, so a script can be sent again if its reply was lost.
 var (
 	//go:embed follow.lua
 	followSource string
@@ -24,14 +24,14 @@ var (
 	unfollowScript = script.New(unfollowSource).Retryable()
 )
 
-// Follows are the follows of all users: for each user one sorted set of the users they follow and
-// one of their followers, both scored by the time of the follow (Unix seconds).
+// Follows are the follows of all users: for each user a sorted set of followed users and a sorted
+// set of followers, both scored by the time of the follow (Unix seconds).
 //
-// On a single server one script changes both. On a Cluster they are in different slots, so the
-// write is a repeatable sequence in which the set of the follower ("following") is authoritative:
-// see reconcile. On a single server the sequence would take 1.22 times the CPU of web process and
-// server for a follow (0.76 ms for the whole request), and even more for an unfollow: see
-// posts.Homes.Unfollow. Use NewFollows to create one.
+// On a single server one script changes both sets. On a Cluster the sets are in different slots, so
+// the write is a repeatable sequence in which the set of the follower ("following") is
+// authoritative; see reconcile. On a single server the sequence would take 1.22 times the CPU of
+// web process and server for a follow (0.76 ms for the whole request), and even more for an
+// unfollow; see posts.Homes.Unfollow. The zero value is not usable; see NewFollows.
 type Follows struct {
 	client  rueidis.Client
 	cluster bool
@@ -42,11 +42,11 @@ func NewFollows(client rueidis.Client) Follows {
 	return Follows{client: client, cluster: client.Mode() == rueidis.ClientModeCluster}
 }
 
-// ErrBlocked: one of the two users blocks the other.
+// ErrBlocked means that one of the two users blocks the other.
 var ErrBlocked = errors.New("social: blocked")
 
 // Put makes one user follow another, or returns ErrBlocked if either blocks the other. It reports
-// whether the follow is new; an existing one keeps its time. One round trip, five on a Cluster.
+// whether the follow is new; an existing follow keeps its time. One round trip, five on a Cluster.
 func (s Follows) Put(ctx context.Context, from, to int64, at time.Time) (isNew bool, err error) {
 	if !s.cluster {
 		keys := []string{
@@ -76,8 +76,8 @@ func (s Follows) Put(ctx context.Context, from, to int64, at time.Time) (isNew b
 	return isNew, s.undoIfBlocked(ctx, from, to, at)
 }
 
-// undoIfBlocked ends a follow that was written while one user blocked the other: the block may have
-// ended the follows between the two before this one existed.
+// undoIfBlocked ends a follow that was written while one user blocked the other, because the block
+// may have ended the follows between the two users before this follow existed.
 func (s Follows) undoIfBlocked(ctx context.Context, from, to int64, at time.Time) error {
 	blocked, err := s.blocked(ctx, from, to, at)
 	if err != nil || !blocked {
@@ -108,8 +108,8 @@ func (s Follows) blocked(ctx context.Context, user, other int64, now time.Time) 
 	return false, nil
 }
 
-// Remove ends a follow and returns since when it existed, or the zero time if it did not. One round
-// trip, three on a Cluster.
+// Remove ends a follow and returns its time, or the zero time if it did not exist. One round trip,
+// three on a Cluster.
 func (s Follows) Remove(ctx context.Context, from, to int64) (since time.Time, err error) {
 	if !s.cluster {
 		text, err := reply.Text(unfollowScript.RunFenced(ctx, s.client, []string{FollowingKey(from), FollowersKey(to)},
@@ -125,6 +125,7 @@ func (s Follows) Remove(ctx context.Context, from, to int64) (since time.Time, e
 	return ParseTime(text), s.reconcile(ctx, from, to)
 }
 
+// wrapFollow adds the context "follow" to an error.
 func wrapFollow(err error) error {
 	if err != nil {
 		return fmt.Errorf("social: follow: %w", err)
@@ -132,8 +133,8 @@ func wrapFollow(err error) error {
 	return nil
 }
 
-// Finish completes a Put or a Remove that was interrupted between the two directions, as can happen
-// on a Cluster.
+// Finish completes a Put or a Remove that was interrupted between the two directions, which can
+// happen only on a Cluster.
 func (s Follows) Finish(ctx context.Context, from, to int64, at time.Time) error {
 	if !s.cluster {
 		return nil
@@ -152,14 +153,15 @@ func (s Follows) Finish(ctx context.Context, from, to int64, at time.Time) error
 	return wrapFollow(err)
 }
 
-// reconcile copies the authoritative direction to the other one, on servers that no script can
-// span. A crash before it can leave one direction without the other; repeating the follow, or
-// ending it, repairs that.
+// reconcile copies the authoritative direction to the other one, which can be on another server. A
+// crash before reconcile can leave one direction without the other; repeating or ending the follow
+// repairs that.
 func (s Follows) reconcile(ctx context.Context, from, to int64) error {
 	following, follower := followEntries(from, to)
 	return wrapFollow(CopyEntry(ctx, s.client, following, follower))
 }
 
+// followEntries returns the entries of a follow in both directions.
 func followEntries(from, to int64) (following, follower SetEntry) {
 	return SetEntry{Key: FollowingKey(from), Member: Itoa(to)},
 		SetEntry{Key: FollowersKey(to), Member: Itoa(from)}

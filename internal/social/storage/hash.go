@@ -9,8 +9,8 @@ import (
 	"retwis/internal/redis/script"
 )
 
-// Each script writes to a hash under a condition, and can be sent again if its reply was lost:
-// repeating it changes nothing.
+// Each script writes to a hash under a condition. The scripts are idempotent, so a script can be
+// sent again if its reply was lost.
 var (
 	//go:embed hash_create.lua
 	hashCreateSource string
@@ -25,8 +25,8 @@ var (
 	hashDeleteScript = script.New(hashDeleteSource).Retryable()
 )
 
-// CreateHash writes a new hash and reports whether the key now holds exactly these fields and
-// values, given alternately. It never overwrites another key.
+// CreateHash writes a new hash and reports whether the key now holds exactly the given fields and
+// values, which alternate. It never overwrites another key.
 func CreateHash(ctx context.Context, client rueidis.Client, key string, fields []string) (bool, error) {
 	return hashCreateScript.Run(ctx, client, []string{key}, fields).AsBool()
 }
@@ -36,7 +36,7 @@ func FillField(ctx context.Context, client rueidis.Client, key, field, value str
 	return hashFillScript.Run(ctx, client, []string{key}, []string{field, value}).AsBool()
 }
 
-// DeleteFieldIf deletes a field that has this value and reports whether it did.
+// DeleteFieldIf deletes a field that has the given value and reports whether it did.
 func DeleteFieldIf(ctx context.Context, client rueidis.Client, key, field, value string) (bool, error) {
 	return hashDeleteScript.RunFenced(ctx, client, []string{key}, []string{field, value}).AsBool()
 }

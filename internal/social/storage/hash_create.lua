@@ -1,8 +1,8 @@
--- Writes a new hash, never over another key.
+-- Writes a new hash unless the key is in use.
 -- KEYS[1]   the hash
 -- ARGV      field, value, field, value ...
 -- Reply     1 if the hash now holds these fields, including when an earlier attempt of the
---           same write succeeded; 0 if it holds something else, or the key has another type
+--           same write succeeded; 0 if the hash has other values, or the key has another type
 local kind = redis.call('TYPE', KEYS[1])['ok']
 if kind == 'none' then
   redis.call('HSET', KEYS[1], unpack(ARGV))

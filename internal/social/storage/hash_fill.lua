@@ -2,7 +2,7 @@
 -- KEYS[1]   the hash
 -- ARGV[1]   the field
 -- ARGV[2]   the value
--- Reply     1 if it was set, else 0
+-- Reply     1 if the field was set, else 0
 if redis.call('TYPE', KEYS[1])['ok'] ~= 'hash' then
   return 0
 end

@@ -22,18 +22,19 @@ type Kept[T any] struct {
 	busy chan struct{} // holds an element while a read is in progress
 }
 
-// NewKept returns a cache for the contents of a key. read must use Database.Read; it is called by
-// one caller at a time.
+// NewKept returns a cache for the contents of a key. read must use Database.Read. It is not called
+// concurrently.
 func NewKept[T any](db Database, key string, read func(ctx context.Context) (T, error)) *Kept[T] {
 	k := &Kept[T]{db: db, key: key, read: read, busy: make(chan struct{}, 1)}
 	db.Link.On(key, func(int64) { k.cell.Changed() })
 	return k
 }
 
-// Latest returns the value read last, however old, or the zero value if there is none.
+// Latest returns the last value read, however old, or the zero value if there is none.
 func (k *Kept[T]) Latest() T { return k.cell.Latest() }
 
-// InMemory is Get without asking the server; ok is false if that is not possible.
+// InMemory is like Get, but takes no round trip. ok is false if the value in memory is not up to
+// date.
 func (k *Kept[T]) InMemory() (value T, ok bool) { return k.cell.Get(k.db.Link, 0) }
 
 // Written records that this process has changed the key other than through Write.
@@ -55,6 +56,7 @@ func (k *Kept[T]) Reload(ctx context.Context) (T, error) {
 	return k.load(social.WithFresh(ctx), k.noValue, func(*watched.Link) (T, bool) { return k.noValue() })
 }
 
+// noValue returns no value, in place of InMemory.
 func (*Kept[T]) noValue() (value T, ok bool) { return value, false }
 
 // load reads the key, unless another caller has stored it in memory meanwhile. old returns a value
@@ -91,7 +93,7 @@ func (k *Kept[T]) Write(ctx context.Context, cmds ...rueidis.Completed) error {
 	for i := range cmds {
 		cmds[i] = cmds[i].ToRetryable()
 	}
-	// The last command makes sure the invalidation messages of the others have arrived.
+	// The last command makes sure that the invalidation messages of the others have arrived.
 	cmds = append(cmds, k.db.Client.B().Exists().Key(k.key).Build().ToRetryable())
 	res := k.db.Client.DoMulti(ctx, cmds...)
 	k.Written()

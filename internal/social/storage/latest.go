@@ -21,13 +21,13 @@ type latest struct {
 	at    time.Time
 }
 
-// LatestUsers returns the n users who registered last, newest first. It omits those who are hidden
-// from the viewer or unlisted, so there can be fewer than n. It is answered from memory if the
-// server reports changes: users who registered within the last second may be missing, unless they
-// registered through this process. Otherwise it takes at most three round trips.
+// LatestUsers returns the n users who registered last, newest first. It omits users who are hidden
+// from the viewer or unlisted, so there can be fewer than n. If the server reports changes, the
+// answer comes from memory, and users who registered within the last second may be missing, unless
+// they registered through this process. Otherwise it takes at most three round trips.
 func (u *Users) LatestUsers(ctx context.Context, v *social.Viewer, n int) ([]social.User, error) {
 	n = social.PageSize(n)
-	// Reading this many leaves enough for each viewer, unless most of the newest are hidden.
+	// This number of names is enough for each viewer, unless most of the newest users are hidden.
 	names, err := u.newestNames(ctx, social.MaxLooks*n)
 	if err != nil {
 		return nil, fmt.Errorf("social: latest users: %w", err)
@@ -54,18 +54,20 @@ func (u *Users) newestNames(ctx context.Context, n int) ([]string, error) {
 	return names[:min(len(names), n)], err
 }
 
-// newestUsers is how many names of the latest users are kept in memory.
+// newestUsers is the number of names of the latest users that are kept in memory.
 const newestUsers = social.MaxPage
 
+// readNewest reads the names to keep in memory.
 func (u *Users) readNewest(ctx context.Context) ([]string, error) {
 	return reply.OrEmpty(u.db.Client.Do(ctx, rueidis.Completed(u.newestCommand(newestUsers))).AsStrSlice())
 }
 
+// newestCommand returns the command that reads the names of the n users who registered last.
 func (u *Users) newestCommand(n int) rueidis.Cacheable {
 	return u.db.Client.B().Zrevrange().Key(UsersByTime).Start(0).Stop(int64(n - 1)).Cache()
 }
 
-// Registered adds a user to the latest.
+// Registered adds a user to the latest users in memory.
 func (u *Users) Registered(user social.User) {
 	u.newest.Change(func(names []string) []string {
 		if slices.Contains(names, user.Name) {
@@ -76,23 +78,23 @@ func (u *Users) Registered(user social.User) {
 	})
 }
 
-// latestOf returns the latest users with these names, from memory for up to a minute, or for up to
-// two while their servers do not answer.
+// latestOf returns the latest users with the given names, from memory for up to a minute, or for up
+// to two minutes while their servers do not answer.
 func (u *Users) latestOf(ctx context.Context, names []string) (*latest, error) {
-	same, now := u.latest.Load(), time.Now()
-	if same != nil && (social.IsFresh(ctx) || !slices.Equal(same.names, names)) {
-		same = nil
+	cached, now := u.latest.Load(), time.Now()
+	if cached != nil && (social.IsFresh(ctx) || !slices.Equal(cached.names, names)) {
+		cached = nil
 	}
-	if same != nil && now.Sub(same.at) <= watched.MaxAge {
-		return same, nil
+	if cached != nil && now.Sub(cached.at) <= watched.MaxAge {
+		return cached, nil
 	}
 	var users []social.User
-	useOld, err := u.db.Link.Read(ctx, same != nil && now.Sub(same.at) <= 2*watched.MaxAge, func(ctx context.Context) (err error) {
+	useOld, err := u.db.Link.Read(ctx, cached != nil && now.Sub(cached.at) <= 2*watched.MaxAge, func(ctx context.Context) (err error) {
 		users, err = u.ByNames(ctx, names)
 		return err
 	})
 	if useOld {
-		return same, nil
+		return cached, nil
 	}
 	if err != nil {
 		return nil, err
@@ -103,8 +105,7 @@ func (u *Users) latestOf(ctx context.Context, names []string) (*latest, error) {
 	return found, nil
 }
 
-// ByNames returns the users with these names, spelled as typed, omitting missing ones. At most two
-// round trips.
+// ByNames returns the users with the given names, without missing users. At most two round trips.
 func (u *Users) ByNames(ctx context.Context, names []string) ([]social.User, error) {
 	if len(names) == 0 {
 		return nil, nil

@@ -52,7 +52,7 @@ const (
 	ImportedPosts  = "imported_posts"
 )
 
-// SignUpField is the field of the hash `site` that says who can sign up.
+// SignUpField is the field of the hash `site` that determines who can sign up.
 const SignUpField = "signup"
 
 // PlainSessions is a hash of the original program that maps session secrets, in clear text, to
@@ -68,10 +68,10 @@ const Nobody = "0"
 // Keys of background work, besides Tasks. They have the hash tag {tasks}, which puts them in the
 // slot of Tasks on a Cluster.
 const (
-	Tries      = "{tasks}:tries"     // how often each task was started
-	DeadTasks  = "{tasks}:dead"      // tasks that were given up
+	Tries      = "{tasks}:tries"     // the number of starts of each task
+	DeadTasks  = "{tasks}:dead"      // abandoned tasks
 	Processes  = "{tasks}:processes" // processes that serve the site
-	Periodic   = "{tasks}:periodic"  // periodic work, scored by when it is due
+	Periodic   = "{tasks}:periodic"  // periodic work, scored by its due time
 	FenceKey   = "{tasks}:fence"     // written and deleted immediately; see work/fence.go
 	WakePrefix = "{tasks}:wake:"     // followed by a class
 )
@@ -143,15 +143,15 @@ const (
 // PasskeyPrefix is the prefix of the keys of passkey ceremonies in progress.
 const PasskeyPrefix = "passkey:"
 
-// PasskeyKey holds the challenge that a browser was sent, to log in with a passkey or to create
-// one, under the hash of a secret.
+// PasskeyKey is the string with the challenge that was sent to a browser, to log in with a passkey
+// or to create one, under the hash of a secret.
 func PasskeyKey(hash string) string { return PasskeyPrefix + hash }
 
-// RepeatedPrefix is the prefix of the keys that say which post was recently assigned to a text. On
-// a Cluster they are in the slot of NextPostID.
+// RepeatedPrefix is the prefix of the keys with the post that was recently assigned to a text. On a
+// Cluster these keys are in the slot of NextPostID.
 const RepeatedPrefix = "{" + NextPostID + "}:repeated:"
 
-// Prefixes of trend keys: see TrendKey, TrendHourKey and TrendLinkKey.
+// Prefixes of trend keys; see TrendKey, TrendHourKey and TrendLinkKey.
 const (
 	TrendLinkPrefix = "trend_link:"
 	TrendPrefix     = "trend:"
@@ -167,8 +167,8 @@ const (
 // UserKey is the hash of one user: username, password, auth, joined.
 func UserKey(uid int64) string { return Key(UserPrefix, uid) }
 
-// BucketKey is the hash that maps the usernames in a bucket to user IDs: it replaces Users on a
-// Cluster. See Bucket.
+// BucketKey is the hash that maps the usernames in a bucket to user IDs. On a Cluster the buckets
+// replace UserNames. See Bucket.
 func BucketKey(bucket int) string { return Key(BucketPrefix, int64(bucket)) }
 
 // PostKey is the hash of one post: user_id, time, body; for a reply, parent and root; for a repost,
@@ -192,11 +192,11 @@ func FollowingKey(uid int64) string { return Key(FollowingPrefix, uid) }
 func ProfileRepliesKey(uid int64) string { return Key(ProfileRepliesPrefix, uid) }
 
 // ArchiveKey is the sorted set of the IDs of a user's imported posts and replies, scored by ID.
-// They are on no other list of posts.
+// Apart from conversations, these posts are on no other list.
 func ArchiveKey(uid int64) string { return Key(ArchivePrefix, uid) }
 
 // ImportedKey is the sorted set of the ID ranges that were assigned to a user's imports, scored by
-// their first ID; see FormatRange. ImportedPosts holds those of all users.
+// their first ID; see FormatRange. ImportedPosts holds the ranges of all users.
 func ImportedKey(uid int64) string { return Key(ImportedPrefix, uid) }
 
 // ArchiveLockKey is the lock held by the process that imports an archive for a user.
@@ -263,16 +263,15 @@ func RepostersKey(pid int64) string { return ofPost(RepostersPrefix, pid) }
 // RepliesKey is the set of the IDs of the direct replies to a post.
 func RepliesKey(pid int64) string { return ofPost(RepliesPrefix, pid) }
 
-// StubsKey is the set of the IDs of the deleted direct replies to a post that still have replies
-// themselves.
+// StubsKey is the set of the IDs of the deleted direct replies to a post that still have replies.
 func StubsKey(pid int64) string { return ofPost(StubsPrefix, pid) }
 
 // EditsKey is the list of the earlier texts of a post, latest first: the time at which the text was
 // replaced, a space, the text.
 func EditsKey(pid int64) string { return ofPost(EditsPrefix, pid) }
 
-// SessionsKey is the hash of a user's open sessions: for each token when the session began, when it
-// was last used, and on which device.
+// SessionsKey is the hash of a user's open sessions. It has, for each token, the times at which the
+// session began and was last used, and the device.
 func SessionsKey(uid int64) string { return ofUser(SessionsPrefix, uid) }
 
 // LoginsKey is the hash of a user's log-ins that are waiting for a code. It expires.
@@ -290,7 +289,8 @@ func ofUser(prefix string, uid int64) string { return prefix + "{" + UserKey(uid
 func ofPost(prefix string, pid int64) string { return prefix + "{" + PostKey(pid) + "}" }
 
 // RepeatedKey is the string with the post that was recently assigned to a content: the text
-// followed by a digest of its pictures. parent is the post it replies to, or 0. It expires.
+// followed by a fingerprint of the pictures. parent is the post to which the content is a reply, or
+// 0. It expires.
 func RepeatedKey(author, parent int64, content string) string {
 	digest := sha256.Sum256([]byte(Itoa(parent) + " " + content))
 	return Key(RepeatedPrefix, author) + ":" + hex.EncodeToString(digest[:16])
@@ -314,7 +314,7 @@ func TrendKey(name string, hour int64) string { return Key(TrendPrefix+"{"+name+
 func TrendHourKey(kind string, hour int64) string { return Key(TrendHourPrefix+kind+":", hour) }
 
 // TrendLinkKey is the sorted set of the latest people who count for a link, scored by their latest
-// post with it. It expires.
+// post with the link. It expires.
 func TrendLinkKey(link string) string { return TrendLinkPrefix + link }
 
 // Key appends an ID to a prefix.
@@ -444,10 +444,10 @@ func Itoa(n int64) string { return strconv.FormatInt(n, 10) }
 // Seconds formats a time in Unix seconds.
 func Seconds(t time.Time) string { return Itoa(t.Unix()) }
 
-// MaxSeconds is the end of the year 9999, the last that a date can show.
+// MaxSeconds is the end of the year 9999, the last year that a date can show.
 const MaxSeconds = 253402300799
 
-// ParseTime parses a time; it returns the zero time if that fails.
+// ParseTime parses a time. It returns the zero time if the text is not a time.
 func ParseTime(text string) time.Time {
 	sec, err := strconv.ParseFloat(text, 64)
 	if err != nil || sec <= 0 || sec > MaxSeconds {
@@ -456,11 +456,11 @@ func ParseTime(text string) time.Time {
 	return time.Unix(int64(sec), 0).UTC()
 }
 
-// TimelineCap is how many posts a timeline keeps.
+// TimelineCap is the maximum number of posts on a timeline.
 const TimelineCap = 1000
 
-// TimelineShare is how many of a user's latest profile entries can be on the public timeline, so
-// that prolific authors leave room for others.
+// TimelineShare is the number of a user's latest profile entries that can be on the public
+// timeline, so that prolific authors leave room for others.
 const TimelineShare = 25
 
 // MaxLookup limits the length of a username that is looked up, in bytes; the original program set

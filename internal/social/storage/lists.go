@@ -13,10 +13,10 @@ const (
 	ListsModel      = "lists"
 	ListsPartitions = 64
 	ListsPrefix     = "{" + ListsModel + "}:"
-	// ListsBegin is the common prefix of all their keys.
+	// ListsBegin is the common prefix of the keys of all records.
 	ListsBegin = "{" + ListsModel + "."
 
-	// ListsMeta exists once anybody has had a list.
+	// ListsMeta exists once a user has had a list.
 	ListsMeta = ListsBegin + "0}.meta"
 )
 

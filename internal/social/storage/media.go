@@ -7,7 +7,7 @@ const (
 	MediaModel      = "media"
 	MediaPartitions = 64
 
-	// MediaMeta exists once anybody has uploaded a picture.
+	// MediaMeta exists once a user has uploaded a picture.
 	MediaMeta = "{" + MediaModel + ".0}.meta"
 )
 

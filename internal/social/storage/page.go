@@ -27,7 +27,7 @@ type Member struct {
 
 func (m Member) cursor() Cursor { return Cursor{Since: m.Score, ID: Itoa(m.ID)} }
 
-// People returns a page of the users in a set, highest score first, without those that show filters
+// People returns a page of the users in a set, highest score first, without users that show filters
 // out.
 func (u *Users) People(ctx context.Context, set, cursor string, limit int, show func([]Member) ([]Member, error)) (social.People, error) {
 	members, next, err := u.Members(ctx, set, cursor, limit, show)
@@ -42,8 +42,8 @@ func (u *Users) People(ctx context.Context, set, cursor string, limit int, show 
 	return social.People{Users: users, Next: next}, err
 }
 
-// Members returns a page of the entries of a set, highest score first, without those that show
-// filters out, and the cursor of the next page, empty at the end.
+// Members returns a page of the entries of a set, highest score first, without entries that show
+// filters out, and the cursor of the next page, which is empty at the end.
 func (u *Users) Members(ctx context.Context, set, cursor string, limit int, show func([]Member) ([]Member, error)) (shown []Member, next string, err error) {
 	limit = social.PageSize(limit)
 	after, ok := ParseCursor(cursor)
@@ -78,9 +78,9 @@ func (u *Users) Members(ctx context.Context, set, cursor string, limit int, show
 	return shown, after.String(), nil
 }
 
-// memberPage returns the entries of a set after a cursor, and whether more follow.
+// memberPage returns the entries of a set after a cursor, and reports whether more entries follow.
 func (u *Users) memberPage(ctx context.Context, set string, after Cursor, limit int) (page []Member, more bool, err error) {
-	// id, score, id, score ..., with one more entry than the page if another page follows.
+	// id, score, id, score ..., with an additional entry if another page follows.
 	entries, err := reply.OrEmpty(u.sets.Page(ctx, set, after, limit+1))
 	if err != nil {
 		return nil, false, fmt.Errorf("social: read a list: %w", err)

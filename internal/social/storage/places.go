@@ -1,18 +1,18 @@
 package storage
 
-// Places determines which lists a post is on.
+// Places has the properties of a post that determine its lists.
 type Places struct {
 	Author       int64
 	Parent, Root int64 // of a reply
 	RepostOf     int64 // of a repost
-	Imported     bool  // it was written elsewhere
+	Imported     bool  // the post was written on another site
 	Tags         []string
 }
 
-// Entries returns the sorted sets that contain a post: first the author's, then its conversation
-// and the pages of its tags. The member and the score are the post ID. In addition, the public
-// timeline can contain it (OnTimeline), `replies:{post:<parent>}` contains a reply, and
-// `reposters:{post:<pid>}` a repost; home timelines are hints.
+// Entries returns the sorted sets that contain a post: first the set of the author, then the
+// conversation and the sets of the tags. The member and the score are the post ID. In addition, the
+// public timeline can contain the post (see OnTimeline), `replies:{post:<parent>}` contains a
+// reply, and `reposters:{post:<pid>}` a repost. Home timelines may contain the post.
 func (p Places) Entries() []string {
 	keys := make([]string, 0, 2+len(p.Tags))
 	switch {
@@ -35,5 +35,5 @@ func (p Places) Entries() []string {
 	return keys
 }
 
-// OnTimeline reports whether a new post goes on the public timeline.
+// OnTimeline reports whether a new post is put on the public timeline.
 func (p Places) OnTimeline() bool { return p.Parent == 0 && p.RepostOf == 0 && !p.Imported }

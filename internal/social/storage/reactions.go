@@ -15,7 +15,7 @@ import (
 	"retwis/internal/redis/script"
 )
 
-// Each script can be sent again if its reply was lost: repeating it changes nothing.
+// The scripts are idempotent, so a script can be sent again if its reply was lost.
 var (
 	//go:embed like.lua
 	likeSource string
@@ -26,23 +26,24 @@ var (
 	unlikeScript = script.New(unlikeSource).Retryable()
 )
 
-// ErrNoPost: the post does not exist, is deleted, or is a repost.
+// ErrNoPost means that the post does not exist, is deleted, is a repost, or is hidden from the
+// user.
 var ErrNoPost = errors.New("social: no such post")
 
 // Reactions are likes and bookmarks.
 //
-// A like is in two sorted sets, both scored by its time (Unix seconds): the post's
-// (likers:{post:<pid>}), which is authoritative, and the user's (liked:<uid>). The number of likes
-// is a field of the post. The script that changes the first set also sets that field to its size,
-// so the two cannot differ.
+// A like is in two sorted sets, both scored by the time of the like (Unix seconds): the set of the
+// post (likers:{post:<pid>}), which is authoritative, and the set of the user (liked:<uid>). The
+// number of likes is a field of the post. The script that changes the set of the post also sets the
+// field to the size of the set, so the two cannot differ.
 //
-// liked_posts holds how many likes of the last week each post has, for the posts with the most.
-// Each count dates from the post's last like or unlike. search.Trends recounts the top ones.
+// liked_posts holds the number of likes in the last week, for the posts with the most likes. Each
+// number dates from the post's last like or unlike. search.Trends recounts the top posts.
 //
-// On a single server one script changes all four. On a Cluster liked:<uid> and liked_posts are in
-// other slots, so the write is a repeatable sequence: the caller first records it as a task, which
-// copies the like to liked:<uid> and counts the likes of the post; see posts.Homes.Like. Use
-// NewReactions to create one.
+// On a single server one script changes all of these. On a Cluster liked:<uid> and liked_posts are
+// in other slots, so the write is a repeatable sequence: the caller first records a task, which
+// copies the like to liked:<uid> and counts the likes of the post; see posts.Homes.Like. The zero
+// value is not usable; see NewReactions.
 type Reactions struct {
 	client  rueidis.Client
 	cluster bool
@@ -54,7 +55,7 @@ func NewReactions(client rueidis.Client) Reactions {
 }
 
 // Like makes a user like a post and reports whether the like is new. An existing like keeps its
-// time. It returns ErrNoPost if there is no such post. One round trip.
+// time. It returns ErrNoPost if the user cannot like the post. One round trip.
 func (s Reactions) Like(ctx context.Context, post, uid int64, at time.Time) (bool, error) {
 	n, err := s.run(ctx, likeScript, post, uid, weekBefore(at), strconv.Itoa(maxLikedPosts), likedPostsTTL, Seconds(at)).AsInt64()
 	if err != nil {
@@ -76,28 +77,28 @@ func (s Reactions) Unlike(ctx context.Context, post, uid int64, now time.Time) (
 }
 
 // run runs a script on the likes of a post.
-func (s Reactions) run(ctx context.Context, run script.Script, post, uid int64, more ...string) rueidis.RedisResult {
+func (s Reactions) run(ctx context.Context, change script.Script, post, uid int64, args ...string) rueidis.RedisResult {
 	keys := []string{PostKey(post), LikersKey(post), LikedKey(uid), LikedPosts}
 	if s.cluster {
 		keys = keys[:2]
 	}
-	return run.RunFenced(ctx, s.client, keys, append([]string{Itoa(uid), Itoa(post)}, more...))
+	return change.RunFenced(ctx, s.client, keys, append([]string{Itoa(uid), Itoa(post)}, args...))
 }
 
 const (
-	// week is how long a like counts in LikedPosts.
+	// week is the time for which a like counts in LikedPosts.
 	week = 7 * 24 * time.Hour
-	// maxLikedPosts limits LikedPosts: the posts with the fewest likes are dropped. If a dropped
-	// post is liked again, all its likes of the week are counted.
+	// maxLikedPosts limits the size of LikedPosts. The posts with the fewest likes are dropped. If
+	// a dropped post is liked again, all its likes of the week are counted.
 	maxLikedPosts = 1000
-	// likedPostsTTL is how long LikedPosts is kept after its last change, in seconds: a week.
+	// likedPostsTTL is the expiry of LikedPosts after its last change, in seconds: a week.
 	likedPostsTTL = "604800"
 )
 
 // weekBefore returns the earliest time of a like that counts at the given time.
 func weekBefore(now time.Time) string { return Seconds(now.Add(-week)) }
 
-// LikesOfWeek returns how many likes of the last week each of the posts has. One round trip.
+// LikesOfWeek returns the number of likes in the last week of each post. One round trip.
 func LikesOfWeek(ctx context.Context, client rueidis.Client, now time.Time, posts ...int64) ([]int64, error) {
 	cmds := make(rueidis.Commands, len(posts))
 	for i, post := range posts {
@@ -118,23 +119,23 @@ func LikesOfWeek(ctx context.Context, client rueidis.Client, now time.Time, post
 }
 
 // PutLikesOfWeek writes the result of LikesOfWeek to LikedPosts. A like in between can be missing
-// until the next one, or until the post is counted again. One round trip.
+// until the next like, or until the post is counted again. One round trip.
 func PutLikesOfWeek(ctx context.Context, client rueidis.Client, posts, counts []int64) error {
 	b := client.B()
-	none, some, add := []string{}, 0, b.Zadd().Key(LikedPosts).ScoreMember()
+	unliked, numLiked, add := []string{}, 0, b.Zadd().Key(LikedPosts).ScoreMember()
 	for i, post := range posts {
 		if counts[i] == 0 {
-			none = append(none, Itoa(post))
+			unliked = append(unliked, Itoa(post))
 			continue
 		}
-		some, add = some+1, add.ScoreMember(float64(counts[i]), Itoa(post))
+		numLiked, add = numLiked+1, add.ScoreMember(float64(counts[i]), Itoa(post))
 	}
 	var cmds rueidis.Commands
-	if some > 0 {
+	if numLiked > 0 {
 		cmds = append(rueidis.Commands{add.Build().ToRetryable()}, boundLikedPosts(b)...)
 	}
-	if len(none) > 0 {
-		cmds = append(cmds, b.Zrem().Key(LikedPosts).Member(none...).Build().ToRetryable())
+	if len(unliked) > 0 {
+		cmds = append(cmds, b.Zrem().Key(LikedPosts).Member(unliked...).Build().ToRetryable())
 	}
 	if len(cmds) == 0 {
 		return nil
@@ -142,8 +143,8 @@ func PutLikesOfWeek(ctx context.Context, client rueidis.Client, posts, counts []
 	return wrapReaction(reply.Written(client.DoMulti(ctx, cmds...)...))
 }
 
-// LikesLoaded returns the commands that count bulk-loaded likes of a post, given their times. They
-// can be repeated.
+// LikesLoaded returns the commands that count bulk-loaded likes of a post, given the times of the
+// likes. The commands can be repeated.
 func LikesLoaded(client rueidis.Client, now time.Time, post int64, times []time.Time) rueidis.Commands {
 	n := 0
 	for _, at := range times {
@@ -159,7 +160,7 @@ func LikesLoaded(client rueidis.Client, now time.Time, post int64, times []time.
 	return append(rueidis.Commands{add}, boundLikedPosts(b)...)
 }
 
-// boundLikedPosts returns the commands that drop what exceeds the limit of LikedPosts.
+// boundLikedPosts returns the commands that limit the size of LikedPosts and set its expiry.
 func boundLikedPosts(b rueidis.Builder) rueidis.Commands {
 	return rueidis.Commands{
 		b.Zremrangebyrank().Key(LikedPosts).Start(0).Stop(-maxLikedPosts - 1).Build().ToRetryable(),
@@ -167,6 +168,7 @@ func boundLikedPosts(b rueidis.Builder) rueidis.Commands {
 	}
 }
 
+// wrapReaction adds the context "like" to an error.
 func wrapReaction(err error) error {
 	if err != nil {
 		return fmt.Errorf("social: like: %w", err)
@@ -185,8 +187,8 @@ func (s Reactions) Unbookmark(ctx context.Context, post, uid int64) error {
 	return s.changeBookmarks(ctx, uid, s.client.B().Zrem().Key(BookmarksKey(uid)).Member(Itoa(post)).Build())
 }
 
-// changeBookmarks changes the bookmarks of a user. The second command makes sure the invalidation
-// message of the first has arrived.
+// changeBookmarks changes the bookmarks of a user. The second command makes sure that the
+// invalidation message of the first has arrived.
 func (s Reactions) changeBookmarks(ctx context.Context, uid int64, write rueidis.Completed) error {
 	res := s.client.DoMulti(ctx, write.ToRetryable(), s.client.B().Exists().Key(BookmarksKey(uid)).Build().ToRetryable())
 	if err := reply.FirstError(res); err != nil {

@@ -13,8 +13,8 @@ import (
 	"retwis/model"
 )
 
-// Records are the records of a model. The first use opens them and publishes the schema, so a
-// database has no schema before its first record. They are safe for concurrent use.
+// Records are the records of a model. The first use opens the model and publishes the schema, so a
+// database has no schema before its first record. Records are safe for concurrent use.
 type Records[T any] struct {
 	client  rueidis.Client
 	meta    string
@@ -23,16 +23,16 @@ type Records[T any] struct {
 	opening chan struct{}
 }
 
-// NewRecords returns the records of the database behind client, without sending it anything. meta
-// is a key that exists once there has been a record.
+// NewRecords returns the records of the database of client. meta is a key that exists once there
+// has been a record. NewRecords sends no commands.
 func NewRecords[T any](client rueidis.Client, meta string, opt model.Options) *Records[T] {
 	return &Records[T]{client: client, meta: meta, opt: opt, opening: make(chan struct{}, 1)}
 }
 
 // Open opens the records and returns them.
 func (r *Records[T]) Open(ctx context.Context) (*model.Store[T], error) {
-	if all := r.opened.Load(); all != nil {
-		return all, nil
+	if store := r.opened.Load(); store != nil {
+		return store, nil
 	}
 	select {
 	case r.opening <- struct{}{}:
@@ -40,21 +40,21 @@ func (r *Records[T]) Open(ctx context.Context) (*model.Store[T], error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if all := r.opened.Load(); all != nil {
-		return all, nil
+	if store := r.opened.Load(); store != nil {
+		return store, nil
 	}
-	all, err := model.New[T](ctx, r.client, r.opt)
+	store, err := model.New[T](ctx, r.client, r.opt)
 	if err != nil {
 		return nil, r.failed(err)
 	}
-	r.opened.Store(all)
-	return all, nil
+	r.opened.Store(store)
+	return store, nil
 }
 
-// Existing is like Open if there has ever been a record; otherwise it returns nil.
+// Existing is like Open, but returns nil if there has never been a record.
 func (r *Records[T]) Existing(ctx context.Context) (*model.Store[T], error) {
-	if all := r.opened.Load(); all != nil {
-		return all, nil
+	if store := r.opened.Load(); store != nil {
+		return store, nil
 	}
 	n, err := r.client.Do(ctx, r.client.B().Exists().Key(r.meta).Build()).AsInt64()
 	if err != nil {
@@ -66,18 +66,18 @@ func (r *Records[T]) Existing(ctx context.Context) (*model.Store[T], error) {
 	return r.Open(ctx)
 }
 
-// Each yields the records that find reads, or none if there has never been one.
+// Each yields the records that find reads, or none if there has never been a record.
 func (r *Records[T]) Each(ctx context.Context, find func(*model.Store[T]) iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var zero T
-		all, err := r.Existing(ctx)
+		store, err := r.Existing(ctx)
 		if err != nil {
 			yield(zero, err)
 		}
-		if all == nil {
+		if store == nil {
 			return
 		}
-		for record, err := range find(all) {
+		for record, err := range find(store) {
 			if !yield(record, r.failed(err)) {
 				return
 			}
@@ -85,21 +85,22 @@ func (r *Records[T]) Each(ctx context.Context, find func(*model.Store[T]) iter.S
 	}
 }
 
-// Verify compares the records with the bookkeeping of the model, and corrects it if repair is set.
-// Without any records it does nothing.
+// Verify compares the records with the bookkeeping of the model, and corrects the bookkeeping if
+// repair is set. It does nothing if there has never been a record.
 func (r *Records[T]) Verify(ctx context.Context, opt maintain.Options, repair bool) (report model.Report, err error) {
-	all, err := r.Existing(ctx)
-	if all == nil {
+	store, err := r.Existing(ctx)
+	if store == nil {
 		return report, err
 	}
 	if repair {
-		report, err = all.Repair(ctx, opt)
+		report, err = store.Repair(ctx, opt)
 	} else {
-		report, err = all.Verify(ctx, opt)
+		report, err = store.Verify(ctx, opt)
 	}
 	return report, r.failed(err)
 }
 
+// failed adds the name of the model to an error.
 func (r *Records[T]) failed(err error) error {
 	if err == nil {
 		return nil

@@ -1,5 +1,4 @@
--- Removes the members of a sorted set whose end, which is their score, has passed: at most a
--- thousand.
+-- Removes at most a thousand members of a sorted set whose end, which is the score, has passed.
 local function remove_ended(key, now)
   local ended = redis.call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, 1000)
   if #ended > 0 then

@@ -1,9 +1,8 @@
--- Mutes or blocks a user. Repeating it changes nothing; a different end replaces the
--- previous one.
+-- Mutes or blocks a user. Idempotent; a different end replaces the previous one.
 -- KEYS[1]   the users that a user has muted, or blocked, scored by the end
 -- ARGV[1]   the id of the other user
--- ARGV[2]   the end, or +inf for none
--- ARGV[3]   the time
+-- ARGV[2]   the end, or +inf for no end
+-- ARGV[3]   the current time
 -- ARGV[4]   the maximum size of the set
 -- Reply     1, or 0 if the set is full
 remove_ended(KEYS[1], ARGV[3])

@@ -13,7 +13,7 @@ import (
 	"retwis/internal/redis/script"
 )
 
-// Each script can be sent again if its reply was lost: repeating it changes nothing.
+// The scripts are idempotent, so a script can be sent again if its reply was lost.
 var (
 	//go:embed relation_ended.lua
 	relationEndedSource string
@@ -31,20 +31,20 @@ var (
 	relationForgetScript = script.New(relationEndedSource, relationForgetSource).Retryable()
 )
 
-// MaxRelations is how many users one user can mute, and how many one can block.
+// MaxRelations is the maximum number of users that a user can mute, and that a user can block.
 const MaxRelations = 10_000
 
-// ErrTooManyRelations: the user has already muted, or blocked, MaxRelations others.
+// ErrTooManyRelations means that the user has already muted, or blocked, MaxRelations users.
 var ErrTooManyRelations = errors.New("social: too many")
 
-// Relations are mutes and blocks: for each user one sorted set of the users they have muted
-// (muted:<uid>) and one of those they have blocked (blocked:<uid>), scored by the end in Unix
-// seconds, or +inf for none. Entries whose end has passed count as missing; the next write removes
-// them.
+// Relations are mutes and blocks: for each user a sorted set of muted users (muted:<uid>) and a
+// sorted set of blocked users (blocked:<uid>), scored by the end in Unix seconds, or +inf for no
+// end. Entries whose end has passed count as missing; the next write removes them.
 //
 // blockers:<uid> holds the users who have blocked a user: the reverse of blocked:<uid>, which is
 // authoritative and can be in another slot. The write is a repeatable sequence: Block or Unblock,
-// then MirrorBlock. posts.Homes records it as a task first. Use NewRelations to create one.
+// then MirrorBlock. posts.Homes first records a task for the sequence. The zero value is not
+// usable; see NewRelations.
 type Relations struct {
 	client rueidis.Client
 }
@@ -54,7 +54,7 @@ func NewRelations(client rueidis.Client) Relations {
 	return Relations{client: client}
 }
 
-// Mute makes one user mute another until a time, or for good if the time is zero. It returns
+// Mute makes one user mute another until a time, or indefinitely if the time is zero. It returns
 // ErrTooManyRelations if the user has already muted MaxRelations others. One round trip.
 func (s Relations) Mute(ctx context.Context, from, to int64, until, now time.Time) error {
 	return s.put(ctx, MutedKey(from), to, until, now)
@@ -75,8 +75,8 @@ func (s Relations) Unblock(ctx context.Context, from, to int64, now time.Time) (
 	return s.remove(ctx, BlockedKey(from), to, now)
 }
 
-// MirrorBlock makes blockers:<to> agree with blocked:<from>, and removes expired blocks from it. It
-// can run while others block and unblock. Three round trips.
+// MirrorBlock makes blockers:<to> agree with blocked:<from>, and removes expired blocks from
+// blockers:<to>. It can run concurrently with other changes. Three round trips.
 func (s Relations) MirrorBlock(ctx context.Context, from, to int64, now time.Time) error {
 	blocked := SetEntry{Key: BlockedKey(from), Member: Itoa(to)}
 	blocker := SetEntry{Key: BlockersKey(to), Member: Itoa(from)}
@@ -105,9 +105,9 @@ func (s Relations) put(ctx context.Context, key string, to int64, until, now tim
 }
 
 func (s Relations) remove(ctx context.Context, key string, to int64, now time.Time) (bool, error) {
-	was, err := relationRemoveScript.RunFenced(ctx, s.client, []string{key}, []string{Itoa(to), Seconds(now)}).AsBool()
+	existed, err := relationRemoveScript.RunFenced(ctx, s.client, []string{key}, []string{Itoa(to), Seconds(now)}).AsBool()
 	if err != nil {
 		return false, fmt.Errorf("social: unmute or unblock: %w", err)
 	}
-	return was, nil
+	return existed, nil
 }

@@ -1,7 +1,7 @@
--- Changes fields of an existing user. Repeating it changes nothing.
--- KEYS[1]   the user
+-- Changes fields of an existing user. Idempotent.
+-- KEYS[1]   the hash of the user
 -- ARGV      field, value, field, value ...; an empty value removes the field
--- Reply     1, or 0 if there is no such user
+-- Reply     1, or 0 if the user does not exist
 if redis.call('HEXISTS', KEYS[1], 'username') == 0 then
   return 0
 end

@@ -18,14 +18,15 @@ import (
 	"retwis/internal/watched"
 )
 
-// reserved is the ID that the name of a deleted account leads to: the name is never free again.
+// reserved is the ID to which the name of a deleted account maps. The name never becomes free
+// again.
 const reserved = 0
 
 // Users reads accounts.
 type Users struct {
 	db Database
-	// ids maps a username, as it was requested, to its user ID. A pair never changes while it
-	// exists; the user is read and compared each time.
+	// ids maps a username, as it was requested, to its user ID. A pair never changes while the user
+	// exists; the user is read each time, and the name compared.
 	ids    *otter.Cache[string, int64]
 	latest atomic.Pointer[latest]
 	newest *watched.Recent[string] // the names of the latest users; nil if not in memory
@@ -50,7 +51,7 @@ func New(db Database, names *Directory) (*Users, error) {
 // cachedPairs limits the number of immutable pairs in memory, about 150 bytes each.
 const cachedPairs = 200_000
 
-// UserByName returns the user with that name, in any case, or ErrNotFound. No round trip for a
+// UserByName returns the user with a name, ignoring case, or ErrNotFound. No round trip for a
 // recently requested name, otherwise two.
 func (u *Users) UserByName(ctx context.Context, name string) (social.User, error) {
 	uid, err := u.LookUp(ctx, name)
@@ -64,7 +65,7 @@ func (u *Users) UserByName(ctx context.Context, name string) (social.User, error
 	if err != nil && !errors.Is(err, social.ErrNotFound) {
 		return social.User{}, err
 	}
-	// The server has lost a user that this process remembers.
+	// The server has lost a user that this process has in memory.
 	u.ForgetName(name)
 	if uid, err = u.LookUp(ctx, name); err != nil {
 		return social.User{}, err
@@ -76,8 +77,8 @@ func (u *Users) UserByName(ctx context.Context, name string) (social.User, error
 // ForgetName removes a username from the memory of this process.
 func (u *Users) ForgetName(name string) { u.ids.Invalidate(name) }
 
-// ForgetLatest makes the next reader of the latest users read them again, because this process has
-// changed one of them.
+// ForgetLatest removes the latest users from the memory of this process. It must be called after
+// this process has changed a user.
 func (u *Users) ForgetLatest() { u.latest.Store(nil) }
 
 // LookUp returns the ID of the user with a name, or ErrNotFound.
@@ -88,8 +89,8 @@ func (u *Users) LookUp(ctx context.Context, name string) (int64, error) {
 	if uid, ok := u.ids.GetIfPresent(name); ok {
 		return uid, nil
 	}
-	// The name as typed takes precedence, because to the original program names that differ in case
-	// were different users.
+	// The name as typed takes precedence, because in the original program names that differ in case
+	// belonged to different users.
 	owners, err := u.directory.Owners(ctx, name)
 	if err != nil {
 		return 0, err
@@ -120,12 +121,12 @@ type Record struct {
 // RecordFields are the fields of a user that are read; see ParseRecord.
 var RecordFields = []string{"username", "auth", "joined", "display_name", "role", "standing", "unlisted", "unsearchable", "signup", "avatar"}
 
-// RecordCommand reads a user; ParseRecord parses its reply.
+// RecordCommand returns the command that reads a user. ParseRecord parses the reply.
 func (u *Users) RecordCommand(uid int64) rueidis.Cacheable {
 	return u.db.Client.B().Hmget().Key(UserKey(uid)).Field(RecordFields...).Cache()
 }
 
-// ParseRecord parses the reply to RecordCommand. It returns ErrNotFound if there is no such user.
+// ParseRecord parses the reply to RecordCommand. It returns ErrNotFound if the user does not exist.
 func ParseRecord(uid int64, res rueidis.RedisResult) (Record, error) {
 	fields, err := res.ToArray()
 	if err != nil {
@@ -172,7 +173,7 @@ func (u *Users) Record(ctx context.Context, uid int64) (Record, error) {
 	return ParseRecord(uid, u.db.Read(ctx, u.RecordCommand(uid)))
 }
 
-// ByID returns the users with these IDs, omitting missing ones.
+// ByID returns the users with the given IDs, without missing users.
 func (u *Users) ByID(ctx context.Context, ids []int64) (map[int64]social.User, error) {
 	if len(ids) == 0 {
 		return map[int64]social.User{}, nil
@@ -184,8 +185,7 @@ func (u *Users) ByID(ctx context.Context, ids []int64) (map[int64]social.User, e
 	return ParseRecords(ids, u.db.ReadMany(ctx, cmds...))
 }
 
-// ParseRecords parses the replies to the RecordCommand of each of these IDs, omitting missing
-// users.
+// ParseRecords parses the replies to the RecordCommand of each ID, without missing users.
 func ParseRecords(ids []int64, results []rueidis.RedisResult) (map[int64]social.User, error) {
 	found := make(map[int64]social.User, len(ids))
 	for i, res := range results {
@@ -200,7 +200,7 @@ func ParseRecords(ids []int64, results []rueidis.RedisResult) (map[int64]social.
 	return found, nil
 }
 
-// InOrder returns the users with these IDs in the same order, omitting missing ones.
+// InOrder returns the users with the given IDs in the same order, without missing users.
 func (u *Users) InOrder(ctx context.Context, ids []int64) ([]social.User, error) {
 	byID, err := u.ByID(ctx, ids)
 	if err != nil {
@@ -241,8 +241,8 @@ func (u *Users) Standing(ctx context.Context, uid int64) (social.StandingInfo, e
 	return info, nil
 }
 
-// Roles returns the roles of users from `staff`, which is authoritative: the field of a user is a
-// copy. It bypasses all caches. One round trip.
+// Roles returns the roles of users from `staff`, which is authoritative, whereas the field of a
+// user is a copy. It bypasses all caches. One round trip.
 func (u *Users) Roles(ctx context.Context, ids ...int64) ([]social.Role, error) {
 	fields := make([]string, len(ids))
 	for i, id := range ids {
@@ -302,8 +302,8 @@ var (
 	userEditScript = script.New(userEditSource).Retryable()
 )
 
-// Edit sets fields of a user, and removes those with an empty value. It returns ErrNotFound if
-// there is no such user. One round trip.
+// Edit sets fields of a user, and removes fields whose value is empty. It returns ErrNotFound if
+// the user does not exist. One round trip.
 func (u *Users) Edit(ctx context.Context, uid int64, fields ...string) error {
 	ok, err := userEditScript.RunFenced(ctx, u.db.Client, []string{UserKey(uid)}, fields).AsBool()
 	if err != nil {

@@ -31,16 +31,17 @@ type Archives struct{ ArchivesOptions }
 func NewArchives(opt ArchivesOptions) *Archives { return &Archives{opt} }
 
 const (
-	// batch is how many posts are written at a time, and pictures the maximum number of their
-	// pictures: an import that is killed has created no more than that in vain.
-	batch    = 100
-	pictures = 20
+	// batch is how many posts are written at a time.
+	batch = 100
+	// batchPictures limits the pictures that are stored before their posts are written: an import
+	// that is killed has stored no more pictures in vain.
+	batchPictures = 20
 )
 
 // Import imports an archive for a user; see the package documentation. It can be repeated after any
 // interruption, and adds nothing twice. No two imports may run for the same user at the same time.
-// It calls progress now and then. If dry is set, it only reports what it would do, without decoding
-// the pictures.
+// It calls progress after each step. If dry is set, it only reports what it would do, without
+// decoding the pictures.
 func (s *Archives) Import(ctx context.Context, author int64, a *Archive, dry bool, progress func(done, total int)) (Report, error) {
 	p, err := plan(ctx, a, s.Now(), func(post archivePost) (bool, error) { return s.allows(ctx, post) })
 	if err != nil {
@@ -95,7 +96,7 @@ type writer struct {
 // count counts what write would do with an entry.
 func (w *writer) count(ctx context.Context, i int) (next int, err error) {
 	e, isNew := w.plan.entries[i], w.slots[i].state == free
-	w.seen(e, isNew)
+	w.countEntry(e, isNew)
 	if !isNew || e.part > 0 {
 		return i + 1, ctx.Err()
 	}
@@ -113,7 +114,8 @@ func (w *writer) count(ctx context.Context, i int) (next int, err error) {
 	return i + 1, ctx.Err()
 }
 
-func (w *writer) seen(e entry, isNew bool) {
+// countEntry counts an entry in the report.
+func (w *writer) countEntry(e entry, isNew bool) {
 	if isNew {
 		w.report.Posts++
 	} else {
@@ -129,12 +131,12 @@ func (w *writer) seen(e entry, isNew bool) {
 func (w *writer) write(ctx context.Context, from int) (next int, err error) {
 	var finish []int64
 	var posts []posts.Imported
-	var at item // of the post read last
+	var at item // the item of the post read last
 	var post archivePost
-	had, i := w.report.Pictures, from
-	for ; i < min(from+batch, len(w.slots)) && w.report.Pictures < had+pictures; i++ {
+	before, i := w.report.Pictures, from
+	for ; i < min(from+batch, len(w.slots)) && w.report.Pictures < before+batchPictures; i++ {
 		e, slot := w.plan.entries[i], w.slots[i]
-		w.seen(e, slot.state == free)
+		w.countEntry(e, slot.state == free)
 		switch slot.state {
 		case written:
 			finish = append(finish, slot.id)
@@ -154,16 +156,16 @@ func (w *writer) write(ctx context.Context, from int) (next int, err error) {
 		}
 		posts = append(posts, imported)
 	}
-	if err := w.mayPost(ctx); err != nil { // after the pictures, which may take longer than removal.Grace
+	if err := w.mayPost(ctx); err != nil { // after storing the pictures, which may take longer than removal.Grace
 		return from, err
 	}
 	if err := w.FanOut.Imports.Finish(ctx, finish); err != nil {
 		return i, err
 	}
-	taken, err := w.FanOut.Imports.Write(ctx, posts)
-	w.report.Posts -= len(taken)
-	if len(taken) > 0 {
-		w.report.LeftOut[Lost] += len(taken)
+	lost, err := w.FanOut.Imports.Write(ctx, posts)
+	w.report.Posts -= len(lost)
+	if len(lost) > 0 {
+		w.report.LeftOut[Lost] += len(lost)
 	}
 	return i, err
 }
@@ -233,13 +235,13 @@ func (w *writer) chosen(post archivePost) []attachment {
 	return chosen
 }
 
-// pictures stores the pictures of a post, as an upload does. If the import is interrupted, they are
-// deleted with other unused pictures.
+// pictures stores the pictures of a post in the same way as an upload. If the import is
+// interrupted, they are deleted with other unused pictures.
 func (w *writer) pictures(ctx context.Context, id int64, post archivePost) (social.Media, error) {
 	var stored []media.Chosen
 	for _, file := range w.chosen(post) {
 		record, err := w.upload(ctx, file)
-		reason := refused(err)
+		reason := pictureReason(err)
 		switch {
 		case reason != "":
 			w.report.PicturesLeftOut[reason]++
@@ -262,8 +264,9 @@ func (w *writer) upload(ctx context.Context, file attachment) (media.Record, err
 	return w.Media.Upload(ctx, social.User{ID: w.author}, "import", data, media.Post)
 }
 
-// refused returns why a picture is left out, or an empty Reason for an error that ends the import.
-func refused(err error) Reason {
+// pictureReason returns why a picture is left out, or an empty Reason for an error that ends the
+// import.
+func pictureReason(err error) Reason {
 	reasons := []struct {
 		err    error
 		reason Reason

@@ -1,5 +1,5 @@
-// Package takeout exports what a user has written and done ([Write]), and imports what the user has
-// elsewhere: the posts of another account ([Archives]), and its follows, mutes, blocks and bookmarks
+// Package takeout exports what a user has written and done ([Write]), and imports the data of an
+// account elsewhere: its posts ([Archives]), and its follows, mutes, blocks and bookmarks
 // ([Imports]).
 //
 // # Export
@@ -20,15 +20,15 @@
 // timeline and on no tag page, and nobody is notified.
 //
 //  1. [Open] opens an archive: a directory, a zip file, or a gzip-compressed tar file.
-//  2. Archive.each reads the outbox, one activity after the other, and [plan] records what will be
-//     imported and where it is, in order of time.
+//  2. Archive.each reads the outbox, one activity after the other, and [plan] records the posts to
+//     import and their positions, in order of time.
 //  3. Archives.assign gives each post its ID. All new posts of an archive get consecutive IDs, so
 //     that lists sorted by ID are sorted by time; see posts.Imports.
 //  4. writer.write creates the pictures of some posts, and posts.Imports writes the posts.
 //
-// Each post has the digest of the address of its original in the field `source`, even when it is
-// deleted. So an interrupted import continues with the IDs that it has reserved, and a repeated one
-// finds what already exists.
+// The field `source` of each post, even of a deleted one, has the digest of the address of its
+// original. So an interrupted import continues with the IDs that it has reserved, and a repeated
+// import finds the posts that already exist.
 //
 // # Lists of another account
 //
@@ -40,10 +40,11 @@
 // People are found by their names on this site, and posts by their addresses here.
 //
 //  1. [Parse] reads a file, and [Imports.Begin] stores its entries and records a task.
-//  2. Imports.task processes one entry after the other, with the functions behind the buttons of the
+//  2. Imports.task processes one entry after the other, with the same functions as the pages of the
 //     site, as fast as limits.Import allows. Repeating an entry after a crash changes nothing, and
 //     notifies nobody twice.
 //  3. [Imports.Get] returns the progress, and [Imports.Stop] stops the import.
 //
-// At the end only the entries that could not be imported remain, for the user to read, for a week.
+// After an import, the entries that could not be imported are kept for a week, for the user to
+// read.
 package takeout

@@ -23,7 +23,7 @@ import (
 //go:embed README.txt
 var readme string
 
-// ErrNoUser: no such user.
+// ErrNoUser reports that there is no such user.
 var ErrNoUser = errors.New("social: no such user")
 
 // table is a list in the archive.
@@ -47,8 +47,9 @@ type exporter struct {
 }
 
 // Write writes the archive of a user. site is the address of the site, such as https://example.com;
-// if it is empty, the addresses of posts are paths. It returns ErrNoUser before writing anything;
-// after any other error w contains part of an archive, which no program opens.
+// if it is empty, the addresses of posts are paths. If there is no such user, it returns ErrNoUser
+// before writing anything. After any other error, w contains an incomplete archive, which programs
+// cannot open.
 func Write(ctx context.Context, client rueidis.Client, store *media.Store, uid int64, site string, w io.Writer) error {
 	user, err := client.Do(ctx, client.B().Hgetall().Key(storage.UserKey(uid)).Build()).AsStrMap()
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 // writeJSON writes a table as an array of objects, one per line.
 func writeJSON(ctx context.Context, w io.Writer, t table) error {
 	out := bufio.NewWriter(w)
-	between := "[\n"
+	separator := "[\n"
 	err := t.rows(ctx, func(row ...any) error {
-		out.WriteString(between) // an error is kept until Flush
-		between = ",\n"
+		out.WriteString(separator) // Flush returns an error
+		separator = ",\n"
 		for i, value := range row {
 			open := ", "
 			if i == 0 {
@@ -37,7 +37,7 @@ func writeJSON(ctx context.Context, w io.Writer, t table) error {
 	if err != nil {
 		return err
 	}
-	if between == "[\n" {
+	if separator == "[\n" {
 		out.WriteString("[")
 	}
 	out.WriteString("\n]\n")
@@ -97,7 +97,7 @@ func cell(value any) string {
 }
 
 // escapeFormula returns a text that no spreadsheet takes for a formula: it puts an apostrophe in
-// front of one that starts like a formula. Source: OWASP, CSV Injection.
+// front of a text that starts like a formula. Source: OWASP, CSV Injection.
 func escapeFormula(text string) string {
 	first, _ := utf8.DecodeRuneInString(strings.TrimLeft(text, " "))
 	switch first {

@@ -34,7 +34,7 @@ func plainText(content string) string {
 	z := html.NewTokenizer(strings.NewReader(content))
 	for {
 		switch z.Next() {
-		case html.ErrorToken: // the end: reading a string cannot fail otherwise
+		case html.ErrorToken: // the end: reading a string cannot fail
 			c.endLink()
 			return c.out.String()
 		case html.TextToken:
@@ -129,8 +129,8 @@ func (l *link) String() string {
 	return shown + " (" + l.href + ")"
 }
 
-// qualifyMentions appends to the names that a text mentions the host on which they were mentioned,
-// because they are not people on this site.
+// qualifyMentions appends the host of the original to the names mentioned in a text, because the
+// names belong to people on that host.
 func qualifyMentions(body, host string) string {
 	var out strings.Builder
 	for _, s := range text.Parse(body) {
@@ -157,7 +157,7 @@ func archiveSplit(body string) []string {
 	var parts []string
 	for rest != "" && len(parts) <= maxParts {
 		n := fits(rest)
-		if part, err := social.CleanBody(rest[:n]); err == nil { // otherwise nothing in it is visible
+		if part, err := social.CleanBody(rest[:n]); err == nil { // otherwise nothing in the part is visible
 			parts = append(parts, part)
 		}
 		rest = strings.TrimLeftFunc(rest[n:], unicode.IsSpace)

@@ -1,14 +1,14 @@
 -- Starts an import, unless the user has another one running.
 -- KEYS[1]   the hash of the import
 -- KEYS[2]   the list of its entries
--- ARGV[1]   its id
--- ARGV[2]   its kind
+-- ARGV[1]   the id of the import
+-- ARGV[2]   the kind of the import
 -- ARGV[3]   the time now
 -- ARGV[4..] the entries, each after its mark
--- Reply     1 if the import is running, also after a repetition; 0 if another one is
-local has = redis.call('HMGET', KEYS[1], 'id', 'state')
-if has[2] == 'running' then
-  return has[1] == ARGV[1] and 1 or 0
+-- Reply     1 if the import is running, also after a repetition; 0 if another import is running
+local current = redis.call('HMGET', KEYS[1], 'id', 'state')
+if current[2] == 'running' then
+  return current[1] == ARGV[1] and 1 or 0
 end
 redis.call('DEL', KEYS[1], KEYS[2])
 redis.call('HSET', KEYS[1], 'id', ARGV[1], 'kind', ARGV[2], 'state', 'running', 'began', ARGV[3],

@@ -2,19 +2,20 @@
 -- the entries that were not imported, until both keys expire.
 -- KEYS[1]   the hash of the import
 -- KEYS[2]   the list of its entries, at most 10,000
--- ARGV[1]   its id; empty for whichever is running
+-- ARGV[1]   the id of the import; empty for the running one
 -- ARGV[2]   the index of the entry, counted from 0, which equals the number of processed entries;
 --           -1 to stop the import
 -- ARGV[3]   the entry after its mark
--- ARGV[4]   '1' if it was not imported
+-- ARGV[4]   1 if the entry was not imported, else 0
 -- ARGV[5]   the mark of imported entries
 -- ARGV[6]   after how many seconds the keys expire
--- Reply     1; 0 if the import is not running, or is at another entry, as after a repetition
-local has = redis.call('HMGET', KEYS[1], 'id', 'state', 'done', 'total')
-if has[2] ~= 'running' or ARGV[1] ~= '' and has[1] ~= ARGV[1] then
+-- Reply     1; 0 if the import is not running, or the entry is not the next one, as after a
+--           repetition
+local current = redis.call('HMGET', KEYS[1], 'id', 'state', 'done', 'total')
+if current[2] ~= 'running' or ARGV[1] ~= '' and current[1] ~= ARGV[1] then
   return 0
 end
-local done, total, state = tonumber(has[3]), tonumber(has[4]), 'stopped'
+local done, total, state = tonumber(current[3]), tonumber(current[4]), 'stopped'
 if ARGV[2] ~= '-1' then
   if done ~= tonumber(ARGV[2]) then
     return 0

@@ -53,7 +53,7 @@ func (s *Imports) Begin(ctx context.Context, user social.User, kind Kind, entrie
 	}
 	begun, err := s.opt.Store.begin(ctx, user.ID, p, entries)
 	if err != nil {
-		return err // it may have started: the task finds out
+		return err // the import may have started; its task checks
 	}
 	if !begun {
 		if err := s.opt.Tasks.Forget(ctx, member); err != nil {
@@ -136,14 +136,14 @@ func (s *Imports) task(ctx context.Context, argument string) error {
 }
 
 // page imports the next entries, and reports whether there are more. It returns work.ErrLater if
-// the limits allow no more, which for many entries can last for days, and work.ErrAgain if an entry
-// was already recorded, so that the progress has to be read again.
+// the limits allow no more entries for now (a long import can take days), and work.ErrAgain if an
+// entry was already recorded, so that the progress has to be read again.
 func (s *Imports) page(ctx context.Context, user social.User, p Progress) (more bool, err error) {
 	entries, err := s.opt.Store.entries(ctx, user.ID, p.Done, p.Done+importPageSize)
 	if err != nil {
 		return false, err
 	}
-	if len(entries) == 0 { // damaged: the list is shorter than the hash says
+	if len(entries) == 0 { // damaged: the list is shorter than the total in the hash
 		return false, s.opt.Store.stop(ctx, user.ID)
 	}
 	for _, entry := range entries {
@@ -161,7 +161,7 @@ func (s *Imports) page(ctx context.Context, user social.User, p Progress) (more 
 		if err != nil {
 			return false, err
 		}
-		if !noted { // gives a concurrent process a second's lead
+		if !noted { // a concurrent process may have recorded the entry
 			return false, work.ErrAgain
 		}
 		p.Done++
@@ -188,7 +188,8 @@ func (s *Imports) do(ctx context.Context, user social.User, kind Kind, entry str
 	return 0, err
 }
 
-// bookmark saves the post at a path of this site, if its author is the one named in the path.
+// bookmark saves the post at a path of this site, if the path names no author, or the author of the
+// post.
 func (s *Imports) bookmark(ctx context.Context, user social.User, path string) error {
 	name, post, ok := parsePath(path)
 	if !ok {
@@ -199,11 +200,11 @@ func (s *Imports) bookmark(ctx context.Context, user social.User, path string) e
 		if err != nil {
 			return err
 		}
-		has, err := reply.TextOrEmpty(s.opt.DB.Client.Do(ctx, s.opt.DB.Client.B().Hget().Key(storage.PostKey(post)).Field("user_id").Build()))
+		authorID, err := reply.TextOrEmpty(s.opt.DB.Client.Do(ctx, s.opt.DB.Client.B().Hget().Key(storage.PostKey(post)).Field("user_id").Build()))
 		if err != nil {
 			return failed(err)
 		}
-		if has != storage.Itoa(author.ID) {
+		if authorID != storage.Itoa(author.ID) {
 			return social.ErrNotFound
 		}
 	}

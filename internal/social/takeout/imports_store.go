@@ -62,7 +62,7 @@ type Progress struct {
 // Store stores the imports of all users.
 type Store struct{ client rueidis.Client }
 
-// NewStore returns the Store of the database behind client.
+// NewStore returns the Store of the database of client.
 func NewStore(client rueidis.Client) Store { return Store{client} }
 
 func keys(uid int64) []string { return []string{storage.ImportKey(uid), storage.ImportEntriesKey(uid)} }
@@ -78,7 +78,7 @@ func (s Store) begin(ctx context.Context, uid int64, p Progress, entries []strin
 }
 
 // note records the result of the next entry. It returns false if the import has ended, or the entry
-// was already recorded: by another process, or by this one when a reply was lost.
+// was already recorded: by another process, or by an earlier call whose reply was lost.
 func (s Store) note(ctx context.Context, uid int64, p Progress, mark Mark, entry string) (noted bool, err error) {
 	isFailed := "0"
 	if mark != Done {
@@ -109,7 +109,8 @@ func (s Store) Get(ctx context.Context, uid int64) (Progress, error) {
 	return p, nil
 }
 
-// entries returns some entries, each after its mark.
+// entries returns the entries from index from up to, but not including, index to, each after its
+// mark.
 func (s Store) entries(ctx context.Context, uid int64, from, to int) ([]string, error) {
 	all, err := s.client.Do(ctx, s.client.B().Lrange().Key(storage.ImportEntriesKey(uid)).Start(int64(from)).Stop(int64(to)-1).Build()).AsStrSlice()
 	return all, failed(err)

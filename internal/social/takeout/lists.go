@@ -29,7 +29,7 @@ func (p exportPost) time() time.Time   { return storage.ParseTime(p.hash[3]) }
 func (p exportPost) text() string      { return p.hash[4] }
 func (p exportPost) edited() time.Time { return storage.ParseTime(p.hash[5]) }
 
-// number returns a numeric field, or nil if it has none.
+// number returns a numeric field, or nil if the field has no number.
 func (p exportPost) number(field int) any {
 	if n, err := strconv.ParseInt(p.hash[field], 10, 64); err == nil {
 		return n
@@ -122,7 +122,7 @@ func (e *exporter) eachPost(ctx context.Context, prefixes []string, visit func(p
 }
 
 // eachPage calls visit with pages of the user's own posts, oldest first. The cursor is the last ID,
-// so posts that are added or removed meanwhile do not affect others.
+// so posts that are added or removed in the meantime do not affect others.
 func (e *exporter) eachPage(ctx context.Context, prefix string, visit func(page []exportPost) error) error {
 	for last := int64(0); ; {
 		ids, err := reply.OrEmpty(e.client.Do(ctx, e.client.B().Zrangebyscore().Key(storage.Key(prefix, e.uid)).
@@ -235,8 +235,8 @@ func (e *exporter) peopleAfter(prefix string, score float64) func(ctx context.Co
 	}
 }
 
-// withoutBlockers removes users who have blocked the user: for the user they do not exist.
-func (e *exporter) withoutBlockers(ctx context.Context, ids []string, scores []float64) (others []string, theirs []float64, err error) {
+// withoutBlockers removes users who have blocked the user, because the user must not see them.
+func (e *exporter) withoutBlockers(ctx context.Context, ids []string, scores []float64) (keptIDs []string, keptScores []float64, err error) {
 	if len(ids) == 0 {
 		return nil, nil, nil
 	}
@@ -249,9 +249,9 @@ func (e *exporter) withoutBlockers(ctx context.Context, ids []string, scores []f
 		if end, err := ends[i].AsFloat64(); err == nil && end > float64(e.now.Unix()) {
 			continue
 		}
-		others, theirs = append(others, id), append(theirs, scores[i])
+		keptIDs, keptScores = append(keptIDs, id), append(keptScores, scores[i])
 	}
-	return others, theirs, nil
+	return keptIDs, keptScores, nil
 }
 
 func (e *exporter) tags(ctx context.Context, yield func(row ...any) error) error {
@@ -291,7 +291,7 @@ func (e *exporter) eachEntry(ctx context.Context, prefix string, visit func(memb
 	}
 }
 
-// seconds returns the time of a score, or the zero time if it has none.
+// seconds returns the time of a score, or the zero time if the score is not a time.
 func seconds(score float64) time.Time {
 	if math.IsInf(score, 0) || score <= 0 || score > storage.MaxSeconds {
 		return time.Time{}

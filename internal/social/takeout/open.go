@@ -20,15 +20,17 @@ import (
 )
 
 const (
-	outboxName = "outbox.json"
-	picturesIn = "media_attachments"
+	outboxName  = "outbox.json"
+	picturesDir = "media_attachments"
 
 	maxOutbox = 4 << 30
-	// maxRatio limits the size of an unpacked tar file, beyond freeBytes: JSON shrinks to a tenth.
-	// picturesRatio limits the pictures in it, which hardly shrink.
-	maxRatio      = 100
+	// maxRatio limits the ratio of the unpacked size of a tar file, minus freeBytes, to its size:
+	// JSON shrinks to a tenth.
+	maxRatio = 100
+	// picturesRatio is maxRatio for the pictures of the file, which hardly shrink.
 	picturesRatio = 2
-	freeBytes     = 64 << 20
+	// freeBytes is the unpacked size that is always allowed.
+	freeBytes = 64 << 20
 )
 
 // Archive is an open archive.
@@ -39,8 +41,8 @@ type Archive struct {
 	closers []func() error
 }
 
-// Open opens an archive. A tar file is unpacked to a temporary directory, which Close removes; the
-// outbox in a zip file to an unnamed temporary file. The errors do not include name.
+// Open opens an archive. A tar file is unpacked to a temporary directory, which Close removes. The
+// outbox of a zip file is unpacked to an unnamed temporary file. Errors do not include name.
 func Open(ctx context.Context, name string) (*Archive, error) {
 	a := &Archive{}
 	err := a.open(ctx, name)
@@ -65,8 +67,8 @@ func (a *Archive) Close() error {
 
 func (a *Archive) open(ctx context.Context, name string) error {
 	info, err := os.Stat(name)
-	if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
-		return failed.Err // the caller knows the name
+	if pathErr := (*fs.PathError)(nil); errors.As(err, &pathErr) {
+		return pathErr.Err // without the name
 	}
 	switch {
 	case err != nil:
@@ -105,7 +107,7 @@ func (a *Archive) open(ctx context.Context, name string) error {
 	return errors.New("it is not an archive: use a directory, a zip file or a tar.gz file")
 }
 
-// openDir opens a directory. No name leads out of it, not even through a symbolic link.
+// openDir opens a directory. No name leads out of the directory, not even through a symbolic link.
 func (a *Archive) openDir(name string) error {
 	root, err := os.OpenRoot(name)
 	if err != nil {
@@ -115,8 +117,7 @@ func (a *Archive) openDir(name string) error {
 	return nil
 }
 
-// openOutbox finds the outbox, in the root or in the only directory there, which then becomes the
-// root.
+// openOutbox finds the outbox in the root or in a directory there, which then becomes the root.
 func (a *Archive) openOutbox(ctx context.Context) error {
 	dirs := []string{"."}
 	entries, err := fs.ReadDir(a.files, ".")
@@ -141,7 +142,8 @@ func (a *Archive) openOutbox(ctx context.Context) error {
 	return fmt.Errorf("there is no %s in it: it is no archive of Mastodon, or only a part of one", outboxName)
 }
 
-// readOutbox opens the outbox for random access: the outbox of a zip file is copied.
+// readOutbox opens the outbox for random access. It copies the outbox of a zip file to a temporary
+// file.
 func (a *Archive) readOutbox(ctx context.Context) error {
 	file, err := a.files.Open(outboxName)
 	if err != nil {
@@ -156,7 +158,7 @@ func (a *Archive) readOutbox(ctx context.Context) error {
 		a.outbox, a.size = at, info.Size()
 		return nil
 	}
-	plain, err := os.CreateTemp("", scratchName)
+	plain, err := os.CreateTemp("", scratchPrefix)
 	if err != nil {
 		return err
 	}
@@ -189,7 +191,7 @@ func (r ctxReader) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// unpack extracts what is needed from a compressed tar file to a directory.
+// unpack extracts the outbox and the pictures from a compressed tar file to a directory.
 func unpack(ctx context.Context, file io.Reader, size int64, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -221,14 +223,14 @@ func unpack(ctx context.Context, file io.Reader, size int64, dir string) error {
 	}
 }
 
-// unpackFile extracts a file that is needed, and returns the remaining space for pictures. A
-// picture that is too large is truncated.
+// unpackFile extracts a file if it is an outbox or a picture, and returns the remaining space for
+// pictures. A picture that is too large is truncated.
 func unpackFile(root *os.Root, in io.Reader, header *tar.Header, room int64) (int64, error) {
 	name := path.Clean(header.Name)
 	if header.Typeflag != tar.TypeReg || !fs.ValidPath(name) {
 		return room, nil
 	}
-	isPicture, limit := strings.Contains("/"+name, "/"+picturesIn+"/"), int64(picture.MaxBytes)
+	isPicture, limit := strings.Contains("/"+name, "/"+picturesDir+"/"), int64(picture.MaxBytes)
 	switch {
 	case path.Base(name) == outboxName && strings.Count(name, "/") < 2:
 		limit = maxOutbox
@@ -252,13 +254,13 @@ func unpackFile(root *os.Root, in io.Reader, header *tar.Header, room int64) (in
 	return room, err
 }
 
-// errNoFile: the archive lacks a picture.
+// errNoFile reports that the archive lacks a picture.
 var errNoFile = errors.New("no such picture in the archive")
 
 // picture reads a picture, given its address in the outbox.
 func (a *Archive) picture(url string) ([]byte, error) {
-	name := path.Clean(url[max(0, strings.Index(url, picturesIn+"/")):])
-	if !strings.HasPrefix(name, picturesIn+"/") {
+	name := path.Clean(url[max(0, strings.Index(url, picturesDir+"/")):])
+	if !strings.HasPrefix(name, picturesDir+"/") {
 		return nil, errNoFile
 	}
 	if info, err := fs.Stat(a.files, name); err != nil || !info.Mode().IsRegular() {

@@ -12,8 +12,8 @@ import (
 func TestScratch(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
-	left := filepath.Join(dir, scratchName+"1")
-	if err := os.MkdirAll(filepath.Join(left, picturesIn), 0o700); err != nil {
+	left := filepath.Join(dir, scratchPrefix+"1")
+	if err := os.MkdirAll(filepath.Join(left, picturesDir), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(left, outboxName), []byte("{}"), 0o600); err != nil {

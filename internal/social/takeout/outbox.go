@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// maxItem limits the size of an activity, in bytes. Those of Mastodon have a few kilobytes.
+// maxItem limits the size of an activity, in bytes. Activities of Mastodon have a few kilobytes.
 const maxItem = 4 << 20
 
 // item is the position of an activity in the outbox.
@@ -79,7 +79,7 @@ func (a *Archive) members(d *json.Decoder, in *bounded, visit func(raw json.RawM
 	}
 	in.allow(d)
 	if token, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.Join(err, fmt.Errorf("%.40q where it should end", fmt.Sprint(token)))
+		return errors.Join(err, fmt.Errorf("found %.40q after the end", fmt.Sprint(token)))
 	}
 	if !found {
 		return errors.New("there are no orderedItems: it is not an outbox")
@@ -91,7 +91,7 @@ func expect(d *json.Decoder, in *bounded, want json.Delim) error {
 	in.allow(d)
 	token, err := d.Token()
 	if err == nil && token != want {
-		err = fmt.Errorf("%.40q where %s should be", fmt.Sprint(token), want)
+		err = fmt.Errorf("found %.40q, want %s", fmt.Sprint(token), want)
 	}
 	return err
 }

@@ -14,7 +14,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Kind is what a file lists.
+// Kind is the kind of the entries in a file.
 type Kind string
 
 // The kinds of files.
@@ -31,7 +31,7 @@ var Kinds = [...]Kind{Follows, Mutes, Blocks, Bookmarks}
 const (
 	// MaxEntries is the maximum number of entries in an import.
 	MaxEntries = 10_000
-	// MaxFile limits the size of a file, in bytes: 10,000 addresses of 100.
+	// MaxFile limits the size of a file, in bytes: 10,000 addresses of 100 bytes.
 	MaxFile = 1 << 20
 	// maxEntry limits the length of an entry, in bytes.
 	maxEntry = 256
@@ -47,10 +47,11 @@ var headings = map[string]struct{ latestFirst bool }{
 // with it.
 const unread = "? "
 
-// Parse reads the entries of a file of a kind in the form that [Imports.Begin] takes: each once,
-// oldest first if the file tells. host is the host of this site: the address of a post must be
-// here. A line that is not understood becomes an entry that the import reports. It returns
-// *InvalidError if the file is not of that kind.
+// Parse returns the entries of a file of a kind in the form that [Imports.Begin] takes: without
+// duplicates, oldest first if the heading tells the order. host is the host of this site, in the
+// addresses of posts. A line that is not understood becomes an entry that the import reports. Parse
+// returns *InvalidError if the kind is unknown, or the file is too large or has no entries or too
+// many.
 func Parse(kind Kind, file []byte, host string) ([]string, error) {
 	if !slices.Contains(Kinds[:], kind) {
 		return nil, social.Invalid("kind", "Choose what the list contains.")
@@ -100,7 +101,7 @@ func lines(file []byte) []string {
 	return slices.DeleteFunc(all, func(line string) bool { return strings.TrimSpace(line) == "" })
 }
 
-// cellsOf returns the cells of a line, at least one. They are separated by commas, tabs or
+// cellsOf returns the cells of a line, at least one. Cells are separated by commas, tabs or
 // semicolons.
 func cellsOf(line string) []string {
 	r := csv.NewReader(strings.NewReader(line))
@@ -120,7 +121,7 @@ func cellsOf(line string) []string {
 	return cells
 }
 
-// clipped returns a line in the form that is reported.
+// clipped returns a line in the form that is reported: in one line, and truncated.
 func clipped(line string) string {
 	text := strings.Join(strings.Fields(social.CleanRunes(strings.ToValidUTF8(line, "\ufffd"))), " ")
 	if len(text) > maxEntry {
@@ -131,7 +132,7 @@ func clipped(line string) string {
 
 // entryOf returns the entry of a line: an address, followed by a space and the end of a mute or a
 // block if there is one; or the location of a post. It returns unread for a line that is not
-// understood, and an empty string for one without contents.
+// understood, and an empty string for a line without contents.
 func entryOf(kind Kind, columns, cells []string, host string) string {
 	text, err := social.CleanLine(cells[0], "", maxEntry)
 	if err != nil || len(text) > maxEntry {

@@ -12,7 +12,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// fileOf returns the name of a picture in the archive, that of its largest file.
+// fileOf returns the name of a picture's largest file in the archive.
 func fileOf(r media.Record) string { return "media/" + r.Picture.Stored(r.Picture.Large()) }
 
 // pictures lists the pictures that the user has uploaded.
@@ -34,7 +34,7 @@ func (e *exporter) eachPicture(ctx context.Context, do func(r media.Record) erro
 	return nil
 }
 
-// files writes the picture files. One that is deleted meanwhile is left out.
+// files writes the picture files. A file that is deleted in the meantime is left out.
 func (e *exporter) files(ctx context.Context, create func(name string) (io.Writer, error)) error {
 	if e.store.Files == nil {
 		return nil

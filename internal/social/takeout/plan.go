@@ -14,7 +14,7 @@ const maxPosts = 500_000
 type entry struct {
 	item
 	source string // the field of the post
-	part   int    // of the text
+	part   int    // the index of the part of the text
 	// parent and root are indexes of entries in the same plan; -1 for none.
 	parent, root int
 }
@@ -27,7 +27,8 @@ type datedPost struct {
 	parts           int
 }
 
-// importPlan holds the posts to create from an archive, oldest first, and counts those left out.
+// importPlan holds the posts to create from an archive, oldest first, and counts the posts that are
+// left out.
 type importPlan struct {
 	entries []entry
 	report  Report
@@ -72,8 +73,8 @@ func plan(ctx context.Context, a *Archive, now time.Time, allowed func(archivePo
 	return p, nil
 }
 
-// link creates the entries of posts. A reply to something that is not among the earlier posts is
-// left out.
+// link creates the entries of posts. A reply to a post that is not among the earlier posts is left
+// out.
 func (p *importPlan) link(all []datedPost) {
 	last := make(map[string]int, len(all)) // the entry of the last part of each post
 	for _, post := range all {

@@ -19,13 +19,13 @@ type Reason string
 // Reasons why an activity is left out.
 const (
 	Boost     Reason = "boosts"
-	Reply     Reason = "replies"    // to others, or to something that is left out
+	Reply     Reason = "replies"    // to others, or to a post that is left out
 	NotPublic Reason = "not_public" // for followers only, or direct
 	Empty     Reason = "empty"
 	TooLong   Reason = "too_long" // more than maxParts posts
 	Undated   Reason = "undated"  // or dated in the future
-	Repeated  Reason = "repeated" // the archive contains it twice
-	Blocked   Reason = "blocked"  // it has a word or a link that is blocked on this site
+	Repeated  Reason = "repeated" // the archive contains the post twice
+	Blocked   Reason = "blocked"  // the post has a word or a link that is blocked on this site
 	Other     Reason = "other"    // not a post
 	Lost      Reason = "lost"     // another post has its ID: repeating the import writes it
 )
@@ -94,10 +94,10 @@ func (t texts) isPublic() bool {
 
 // archivePost is the post of an activity.
 type archivePost struct {
-	source    string // the digest of its address
+	source    string // the digest of the address of the post
 	replyTo   string // the digest of the parent's address; empty if it is not a reply
 	time      int64
-	parts     []string // its text, in parts that are not too long
+	parts     []string // the text, in parts that are not too long
 	files     []attachment
 	sensitive bool
 }

@@ -9,14 +9,14 @@ const (
 	TooLarge   Reason = "too_large"    // see package picture
 	Damaged    Reason = "damaged"      // or takes too long to decode
 	NoRoom     Reason = "no_room"      // the author's quota of pictures is used up
-	FourAtMost Reason = "four_at_most" // the post has four others
+	FourAtMost Reason = "four_at_most" // the post already has four pictures
 )
 
-// Report is what an import has done, or would do.
+// Report counts what an import has done, or would do.
 type Report struct {
 	Posts    int `json:"posts"`   // new posts
 	Present  int `json:"present"` // posts that were already here
-	Split    int `json:"split"`   // of both: continuations of posts that were too long
+	Split    int `json:"split"`   // those of Posts and Present that continue a post that was too long
 	Pictures int `json:"pictures"`
 	// LeftOut counts activities, and PicturesLeftOut the files of new posts.
 	LeftOut         map[Reason]int `json:"left_out"`

@@ -9,17 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// scratchName is the prefix of the names of temporary directories.
-const scratchName = "retwis-import-"
+// scratchPrefix is the prefix of the names of temporary directories and files.
+const scratchPrefix = "retwis-import-"
 
 // scratchDir creates a temporary directory that is locked while this process uses it, and removes
-// those that killed processes have left.
+// the directories that killed processes have left.
 func scratchDir() (name string, remove func() error, err error) {
 	if err := removeOrphans(); err != nil {
 		return "", nil, err
 	}
 	for {
-		name, err := os.MkdirTemp("", scratchName)
+		name, err := os.MkdirTemp("", scratchPrefix)
 		if err != nil {
 			return "", nil, err
 		}
@@ -29,13 +29,13 @@ func scratchDir() (name string, remove func() error, err error) {
 		case err != nil:
 			return "", nil, errors.Join(err, os.Remove(name))
 		}
-		// Another process has just removed it as an orphan.
+		// Another process has just removed the directory as an orphan.
 	}
 }
 
 // removeOrphans removes the temporary directories that no process uses.
 func removeOrphans() error {
-	names, err := filepath.Glob(filepath.Join(os.TempDir(), scratchName+"*"))
+	names, err := filepath.Glob(filepath.Join(os.TempDir(), scratchPrefix+"*"))
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,8 @@ func removeOrphans() error {
 	return nil
 }
 
-// lockDir locks a directory until the file is closed. It returns nil if it is locked or gone.
+// lockDir locks a directory until the file is closed. It returns nil if the directory is locked or
+// gone.
 func lockDir(name string) (*os.File, error) {
 	dir, err := os.OpenFile(name, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, os.ErrNotExist) {
@@ -62,7 +63,7 @@ func lockDir(name string) (*os.File, error) {
 	}
 	err = unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if err == nil {
-		_, err = os.Stat(name) // it may have been removed before it was locked
+		_, err = os.Stat(name) // the directory may have been removed before it was locked
 	}
 	if err == nil {
 		return dir, nil

@@ -14,22 +14,23 @@ import (
 // slot is an ID reserved for an imported post.
 type slot struct {
 	id     int64
-	source string // of the post that has it
+	source string // the source of the post that has the ID
 	state  state
 }
 
-// state is how far the import of a post is.
+// state is the progress of the import of a post.
 type state uint8
 
 const (
-	free    state = iota // nothing has the ID
-	written              // but not on all lists
-	done                 // or deleted since
+	free    state = iota // no post has the ID
+	written              // the post is written, but not on all lists
+	done                 // the post is on all lists, or was deleted since
 	foreign              // another post has the ID, or the key has another type
 )
 
-// assign returns the IDs of entries, and how far each is: the IDs that earlier imports used, those
-// that an interrupted import reserved for exactly these entries, and new ones for the others.
+// assign returns the slots of entries: IDs that earlier imports used, IDs that an interrupted
+// import reserved for exactly these entries, and new IDs for the other entries. If dry is set, it
+// reserves no new IDs.
 func (s *Archives) assign(ctx context.Context, author int64, entries []entry, dry bool) ([]slot, error) {
 	reserved, err := s.reserved(ctx, author)
 	if err != nil {
@@ -64,8 +65,8 @@ func (s *Archives) assign(ctx context.Context, author int64, entries []entry, dr
 	return slots, err
 }
 
-// reserve reserves consecutive IDs and returns the first. Because they do not follow the order of
-// the times of all posts, `imported_posts` lists them. An interruption leaves IDs unused.
+// reserve reserves consecutive IDs and returns the first. `imported_posts` lists these IDs, because
+// they do not follow the order of the times of all posts. An interruption leaves IDs unused.
 func (s *Archives) reserve(ctx context.Context, author, posts int64) (first int64, err error) {
 	b := s.DB.Client.B()
 	last, err := s.DB.Client.Do(ctx, b.Incrby().Key(storage.NextPostID).Increment(posts).Build()).AsInt64()
@@ -77,12 +78,12 @@ func (s *Archives) reserve(ctx context.Context, author, posts int64) (first int6
 		}
 	}
 	if err != nil {
-		return 0, fmt.Errorf("social: reserve ids for posts: %w", err)
+		return 0, fmt.Errorf("social: reserve IDs for posts: %w", err)
 	}
 	return first, nil
 }
 
-// assignKnown gives entries the slots that are known, and returns the entries without one.
+// assignKnown gives entries the slots that are known, and returns the entries without a known slot.
 func assignKnown(entries []entry, known map[string]slot, slots []slot) (missing []int) {
 	for i, e := range entries {
 		var ok bool
@@ -135,7 +136,7 @@ func (s *Archives) reserved(ctx context.Context, author int64) ([][]slot, error)
 	return all, nil
 }
 
-// read reads how far the posts from first to last are. One round trip.
+// read returns the slots with the IDs from first to last. One round trip.
 func (s *Archives) read(ctx context.Context, author, first, last int64) ([]slot, error) {
 	b := s.DB.Client.B()
 	var members []string

@@ -14,9 +14,9 @@ const (
 	shownLink = 40
 )
 
-// link returns the length of what looks like an address at the beginning of a text, or 0, and the
-// address without the punctuation of the surrounding sentence. The address is empty if it is
-// malformed, too long, or has a user name, which only serves to deceive.
+// link finds an address at the beginning of a text. It returns the length of the text that looks
+// like an address, or 0, and the address without the punctuation of the surrounding sentence. The
+// address is empty if it is malformed, too long, or has a user name, which only serves to deceive.
 func link(text string) (address string, n int) {
 	host := len("http://")
 	if !hasPrefixFold(text, "http://") {
@@ -29,8 +29,9 @@ func link(text string) (address string, n int) {
 	var before rune
 	inPath, unspaced := false, isUnspaced(first)
 	for at, r := range text[host:] {
-		// In scripts without spaces, text can follow an address without a space; in http://例え.jp
-		// and https://ja.wikipedia.org/wiki/東京 it does not.
+		// In scripts without spaces, text can follow an address without a space. Letters of such a
+		// script can also be part of the address, as in http://例え.jp and
+		// https://ja.wikipedia.org/wiki/東京.
 		begins := inPath && (before == '/' || before == '=')
 		unspaced = unspaced || begins && isUnspaced(r)
 		if !(inLink(r) || begins && unicode.Is(unicode.So, r)) || isUnspaced(r) && !unspaced {
@@ -55,8 +56,8 @@ func hasPrefixFold(text, prefix string) bool {
 	return len(text) >= len(prefix) && strings.EqualFold(text[:len(prefix)], prefix)
 }
 
-// inLink reports whether r may occur in an address. Outside ASCII only letters and digits may: a
-// character that looks like a slash or a dot does not.
+// inLink reports whether r may occur in an address. Outside ASCII, only letters and digits may
+// occur; characters that look like a slash or a dot may not.
 func inLink(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r > ' ' && r != 0x7f && !strings.ContainsRune("<>\"\\^`", r)
@@ -65,7 +66,7 @@ func inLink(r rune) bool {
 }
 
 // trimLink removes the punctuation of the sentence from the end of an address, and closing brackets
-// that are not opened in it.
+// without an opening one in the address.
 func trimLink(address string) string {
 	for address != "" {
 		end := len(address) - 1
@@ -92,8 +93,8 @@ func target(address string) string {
 	return strings.ToLower(scheme) + "://" + rest
 }
 
-// Shown returns what is displayed of a segment: a link without its scheme, and only the beginning
-// of a long one. The end of its host, which says where it leads, is always included.
+// Shown returns the text displayed for a segment: a link without its scheme, and only the beginning
+// of a long link. The end of the host, which tells where the link leads, is always included.
 func (s Segment) Shown() string {
 	if s.Kind != Link {
 		return s.Text

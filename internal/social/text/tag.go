@@ -10,7 +10,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// MaxTag is the length of a tag in characters (code points), without #.
+// MaxTag is the maximum length of a tag in characters (code points), without #.
 const MaxTag = 50
 
 // maxTagText limits the length of a typed tag, in bytes.
@@ -80,7 +80,7 @@ func fold(typed string) string {
 		}
 		typed = folded
 	}
-	return "" // no character is known to need more
+	return "" // no character is known to need more rounds
 }
 
 func foldOnce(typed string) string {

@@ -1,7 +1,7 @@
 // Package text finds what can be clicked in the text of a post: links, mentions of people and tags.
 // It does not depend on a database or HTML.
 //
-// Its functions never fail, whatever the text: anything malformed is plain text. They take time
+// The functions never fail: malformed links, mentions and tags are plain text. They take time
 // proportional to the length of the text.
 package text
 
@@ -28,8 +28,8 @@ type Segment struct {
 	Target string // the address of a link, the name of a mention without @, the folded tag without #
 }
 
-// How many distinct mentions, tags and links count in one text. Others can be clicked, but cause no
-// notification and are not listed anywhere.
+// Limits on the distinct mentions, tags and links that count in one text. Further ones can be
+// clicked, but cause no notification and are not listed anywhere.
 const (
 	MaxMentions = 10
 	MaxTags     = 10
@@ -61,7 +61,7 @@ func Parse(body string) []Segment {
 			if n == 0 {
 				break
 			}
-			// Nothing is searched for inside an address, even a malformed one.
+			// An address, even a malformed one, contains no mentions or tags.
 			r, end = '/', at+n
 			if address != "" && !before.word() {
 				end = at + len(address)

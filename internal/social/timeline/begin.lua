@@ -1,11 +1,11 @@
--- Starts building a home timeline that does not exist, or that has no end mark: from now on new
--- posts are pushed to it. Until it is complete, a negative number is its last entry.
+-- Starts building a home timeline that does not exist, or that has no end mark. From now on new
+-- posts are pushed to the list. Until the list is complete, its last entry is a negative number.
 -- KEYS[1]  the list
 -- ARGV[1]  a negative number that no other list has
--- ARGV[2]  after how many seconds a new list expires if nobody completes it
+-- ARGV[2]  the time in seconds after which a new list expires if no process completes it
 -- ARGV[3]  the length of a full list, which needs no end mark
--- Reply    the negative number that the list ends with; 0 if it is complete, or of another
---          type
+-- Reply    the negative number at the end of the list; 0 if the list is complete, or the key has
+--          another type
 local kind = redis.call('TYPE', KEYS[1])['ok']
 if kind ~= 'none' and kind ~= 'list' then
   return '0'

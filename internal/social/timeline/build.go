@@ -29,32 +29,33 @@ var (
 )
 
 const (
-	// headsRead is how many posts of followed people are read in total to build a home timeline; at
-	// least minHead and at most maxHead of each person.
+	// headsRead is the total number of posts of followed people that are read to build a home
+	// timeline: at least minHead and at most maxHead for each person.
 	headsRead, minHead, maxHead = 2000, 10, 400
-	// repliesRead is the same for replies; maxReplies of them are examined.
+	// repliesRead is the same for replies, of which maxReplies are examined.
 	repliesRead, minReplyHead, maxReplyHead, maxReplies = 600, 3, 100, 300
 	// tagsRead is the same for the posts of tags.
 	tagsRead, minTagHead, maxTagHead = 1000, 10, 200
-	// ownRead is how many of their own posts, and replies, a reader gets.
+	// ownRead is the number of the reader's own posts, and of own replies, that are read.
 	ownRead = 200
-	// maxFollowing and maxFollowedTags limit whose posts are read: those followed last.
+	// maxFollowing and maxFollowedTags limit the followed people and tags whose posts are read: the
+	// latest ones.
 	maxFollowing, maxFollowedTags = 10_000, 200
-	// pipeline is how many commands are sent together.
+	// pipeline is the number of commands that are sent together.
 	pipeline = 1000
-	// buildSeconds is after how many seconds an unfinished list expires.
+	// buildSeconds is the time in seconds after which an unfinished list expires.
 	buildSeconds = 60
 )
 
-// errAgain: the list expired while it was being built.
+// errAgain means that the list expired while it was being built.
 var errAgain = errors.New("social: a home timeline expired while it was being built")
 
 // build builds a home timeline that does not exist, or completes one. It can be repeated, and
-// several processes can do it at once.
+// several processes can build the same timeline concurrently.
 //
-// First it creates the list, so that new posts are pushed to it from then on. A post whose fan-out
-// came too early for that was already on the lists of its author, which are read afterwards. So no
-// post is missed.
+// build first creates the list, so that new posts are pushed to the list from then on. A post that
+// was pushed earlier is already on the lists of its author, which are read afterwards. So no post
+// is missed.
 func (t *Homes) build(ctx context.Context, uid int64) error {
 	select {
 	case t.builds <- struct{}{}:
@@ -71,15 +72,16 @@ func (t *Homes) build(ctx context.Context, uid int64) error {
 			return err
 		}
 	}
-	return nil // unfinished: the next view tries again
+	return nil // the next view tries again
 }
 
+// buildOnce tries once to build a home timeline. It returns errAgain if the list expired meanwhile.
 func (t *Homes) buildOnce(ctx context.Context, uid int64) error {
 	key := []string{storage.HomeKey(uid)}
 	mark, err := beginScript.Run(ctx, t.DB.Client, key,
 		[]string{storage.Itoa(-1 - rand.Int64N(storage.MaxID-1)), storage.Itoa(buildSeconds), storage.Itoa(storage.TimelineCap)}).ToString()
 	if err != nil || mark == "0" {
-		return err // another process has built it
+		return err // another process has built the timeline
 	}
 	posts, err := t.gather(ctx, uid)
 	if err != nil {
@@ -102,7 +104,7 @@ type sources struct {
 	tags   []string
 }
 
-// sources reads whom and what a user follows.
+// sources reads the people and the tags that a user follows.
 func (t *Homes) sources(ctx context.Context, uid int64) (s sources, err error) {
 	b := t.DB.Client.B()
 	res := t.DB.Client.DoMulti(ctx,
@@ -123,11 +125,11 @@ func (t *Homes) gather(ctx context.Context, uid int64) (posts []int64, err error
 	if err != nil {
 		return nil, err
 	}
-	from, err := t.sources(ctx, uid)
+	src, err := t.sources(ctx, uid)
 	if err != nil {
 		return nil, err
 	}
-	following, tags, b := from.people, from.tags, t.DB.Client.B()
+	following, tags, b := src.people, src.tags, t.DB.Client.B()
 	latest := func(key string, n int) rueidis.Completed {
 		return b.Zrevrange().Key(key).Start(0).Stop(int64(n - 1)).Build()
 	}
@@ -143,17 +145,17 @@ func (t *Homes) gather(ctx context.Context, uid int64) (posts []int64, err error
 			cmds = append(cmds, latest(storage.ProfileKey(id), perHead))
 		}
 	}
-	own := len(cmds)
+	numPosts := len(cmds)
 	for _, id := range following {
 		cmds = append(cmds, latest(storage.ProfileRepliesKey(id), share(repliesRead, len(following), minReplyHead, maxReplyHead)))
 	}
 	var replies []int64
-	for i, all := range [2]*[]int64{&posts, &replies} {
-		ownCmds := cmds[:own]
+	for i, ids := range [2]*[]int64{&posts, &replies} {
+		batch := cmds[:numPosts]
 		if i == 1 {
-			ownCmds = cmds[own:]
+			batch = cmds[numPosts:]
 		}
-		if *all, err = t.readAll(ctx, ownCmds); err != nil {
+		if *ids, err = t.readAll(ctx, batch); err != nil {
 			return nil, err
 		}
 	}
@@ -164,17 +166,17 @@ func (t *Homes) gather(ctx context.Context, uid int64) (posts []int64, err error
 	return largest(append(posts, replies...)), err
 }
 
-// share returns how many entries of each of n lists are read.
-func share(all, n, least, most int) int { return min(max(all/max(n, 1), least), most) }
+// share returns the number of entries to read of each of n lists, given the total number.
+func share(total, n, minimum, maximum int) int { return min(max(total/max(n, 1), minimum), maximum) }
 
-// readAll returns the largest IDs in the replies to these commands.
+// readAll returns the largest IDs in the replies to the commands.
 func (t *Homes) readAll(ctx context.Context, cmds rueidis.Commands) ([]int64, error) {
 	var ids []int64
 	for chunk := range slices.Chunk(cmds, pipeline) {
 		for _, res := range t.DB.Client.DoMulti(ctx, chunk...) {
 			members, err := reply.OrEmpty(res.AsStrSlice())
 			if err != nil {
-				return nil, fmt.Errorf("social: make a home timeline: %w", err)
+				return nil, fmt.Errorf("social: build a home timeline: %w", err)
 			}
 			ids = append(ids, parseIDs(members)...)
 		}
@@ -190,7 +192,7 @@ func largest(ids []int64) []int64 {
 	return ids[:min(len(ids), storage.TimelineCap)]
 }
 
-// heardReplies returns those of the replies that belong on the reader's home timeline.
+// heardReplies returns the replies that belong on the reader's home timeline.
 func (t *Homes) heardReplies(ctx context.Context, uid int64, following, replies []int64) ([]int64, error) {
 	all, err := reads.Fields(ctx, t.DB.Client, replies, storage.PostKey, "user_id", "to")
 	if err != nil {

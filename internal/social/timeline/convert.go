@@ -21,15 +21,14 @@ var (
 	convertScript = script.New(convertSource).Retryable()
 )
 
-// maxMerged is how many merged authors are looked up among those that a user follows. If there are
-// more, every home timeline is rebuilt.
+// maxMerged is the maximum number of merged authors that are looked up among the people whom a user
+// follows. If there are more, every home timeline is rebuilt.
 const maxMerged = 500
 
-// Converter converts the home timelines of a single server into which the keys of a Cluster were
-// loaded to those of the tutorial: expired ones are rebuilt, the posts of merged authors are added
-// to all of them, and none expires any more.
+// Converter converts home timelines after the keys of a Cluster were loaded into a single server.
+// It rebuilds expired timelines, adds the posts of merged authors, and removes the expiries.
 //
-// It can be interrupted at any time and repeated.
+// The conversion can be interrupted at any time and repeated.
 type Converter struct {
 	timelines *Homes
 	merged    []string // authors whose posts may be missing
@@ -39,14 +38,14 @@ type Converter struct {
 func NewConverter(ctx context.Context, client rueidis.Client, lists *collection.Timelines) (*Converter, error) {
 	merged, err := reply.OrEmpty(client.Do(ctx, client.B().Zrange().Key(storage.CelebritiesKey).Min("0").Max(storage.Itoa(maxMerged)).Build()).AsStrSlice())
 	if err != nil {
-		return nil, fmt.Errorf("social: read whose posts are merged: %w", err)
+		return nil, fmt.Errorf("social: read celebrities: %w", err)
 	}
 	// Without a set of celebrities, the posts of all authors are gathered.
 	return &Converter{&Homes{HomeOptions: HomeOptions{DB: storage.NewDatabase(client, false), Lists: lists}}, merged}, nil
 }
 
 // Convert makes the home timelines of users complete and permanent. Two round trips, and about six
-// more for each that has to be rebuilt.
+// more for each timeline that has to be rebuilt.
 func (s *Converter) Convert(ctx context.Context, uids ...int64) error {
 	incomplete, err := s.incomplete(ctx, uids)
 	if err != nil {
@@ -64,7 +63,7 @@ func (s *Converter) Convert(ctx context.Context, uids ...int64) error {
 	return reply.FirstError(convertScript.RunMany(ctx, s.timelines.DB.Client, calls))
 }
 
-// incomplete returns those of the users whose home timelines lack posts, or may.
+// incomplete returns the users whose home timelines lack posts, or may lack posts.
 func (s *Converter) incomplete(ctx context.Context, uids []int64) ([]int64, error) {
 	b := s.timelines.DB.Client.B()
 	var cmds rueidis.Commands
@@ -76,13 +75,13 @@ func (s *Converter) incomplete(ctx context.Context, uids []int64) ([]int64, erro
 		}
 	}
 	results := s.timelines.DB.Client.DoMulti(ctx, cmds...)
-	each := len(cmds) / len(uids)
+	perUser := len(cmds) / len(uids)
 	var found []int64
 	for i, uid := range uids {
-		res := results[i*each : (i+1)*each]
+		res := results[i*perUser : (i+1)*perUser]
 		length, err := res[0].AsInt64()
 		if rediserr.IsWrongType(err) {
-			continue // a check reports it
+			continue // a check reports the key
 		}
 		if err != nil {
 			return nil, err
@@ -92,7 +91,7 @@ func (s *Converter) incomplete(ctx context.Context, uids []int64) ([]int64, erro
 			return nil, err
 		}
 		lacks := len(s.merged) > maxMerged || last != "0" && length < storage.TimelineCap
-		if each > 2 {
+		if perUser > 2 {
 			scores, err := reply.OrEmpty(res[2].ToArray())
 			if err != nil {
 				return nil, err

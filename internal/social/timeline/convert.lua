@@ -1,6 +1,6 @@
--- Turns a home timeline into that of a single server: without end mark and expiry.
+-- Converts a home timeline for a single server: removes the end mark and the expiry.
 -- KEYS[1]  the list
--- Reply    1 if it would have expired
+-- Reply    1 if the list had an expiry, else 0
 if redis.call('TYPE', KEYS[1])['ok'] ~= 'list' then
   return 0
 end

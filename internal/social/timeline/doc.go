@@ -1,9 +1,9 @@
-// Package timeline is the read side: it returns what pages show.
+// Package timeline reads the posts and timelines that pages show.
 //
-//   - [Timelines] returns the IDs of a timeline: of a user, of everybody, of a profile.
+//   - [Timelines] returns the IDs of a home timeline, the public timeline or a profile.
 //   - [Views] caches recently shown posts, and [Viewers] recent viewers.
-//   - [Lists] combines them into pages of posts as a viewer sees them.
-//   - [Standings] knows who is limited or suspended.
+//   - [Lists] combines these into pages of posts as a viewer sees them.
+//   - [Standings] keeps the limited and suspended users in memory.
 //
 // # Home timelines on a Cluster
 //
@@ -15,10 +15,10 @@
 //     of such authors that the reader follows. Both are in memory, decoded, as long as the server
 //     reports no change; an author's posts are reread at most once a second.
 //   - A home timeline that nobody views expires. Posts are pushed only to existing home timelines.
-//     The next view of a missing one rebuilds it, within the request, from the posts of the people
+//     The next view rebuilds a missing timeline, within the request, from the posts of the people
 //     that the reader follows.
 //
-// A list `posts:<uid>` ends with 0 once it is complete, unless it is full, so that it exists even
-// if it has no posts. While it is being built, it ends with a negative number. A list without an
-// end mark comes from a single server, and is completed when it is read.
+// A list `posts:<uid>` ends with 0 once it is complete, unless it is full, so that the list exists
+// even if it has no posts. While the list is being built, it ends with a negative number. A list
+// without an end mark comes from a single server, and is completed when it is read.
 package timeline

@@ -1,7 +1,7 @@
 -- Completes a home timeline: 0 replaces the negative number at its end.
 -- KEYS[1]  the list
 -- ARGV[1]  the negative number that begin.lua returned
--- ARGV[2]  after how many seconds without a view the list expires
+-- ARGV[2]  the time in seconds without a view after which the list expires
 -- ARGV[3]  the length of a full list, which needs no 0
 -- Reply    1; 0 if the list does not exist any more
 if redis.call('EXISTS', KEYS[1]) == 0 then

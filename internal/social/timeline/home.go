@@ -9,8 +9,8 @@ import (
 	"retwis/internal/social/text"
 )
 
-// looksBeforeCleaning is how many times a page of a home timeline reads on before the skipped posts
-// are removed from the list.
+// looksBeforeCleaning is the number of additional reads for a page of a home timeline after which
+// the skipped posts are removed from the list.
 const looksBeforeCleaning = 2
 
 // hears is social.Hears for a post.
@@ -22,9 +22,9 @@ func hears(v *social.Viewer, p *View) bool {
 	return social.Hears(v, h)
 }
 
-// listener returns the viewer with everything that decides whether these posts belong on their home
-// timeline. One round trip for a viewer who follows more people than are kept in memory, otherwise
-// none.
+// listener returns v with all follows that decide whether the posts of items belong on the viewer's
+// home timeline. One round trip for a viewer who follows more people than are kept in memory,
+// otherwise none.
 func (l *Lists) listener(ctx context.Context, v *social.Viewer, items []Item) (*social.Viewer, error) {
 	if !v.FollowsMore {
 		return v, nil
@@ -50,40 +50,41 @@ func (l *Lists) listener(ctx context.Context, v *social.Viewer, items []Item) (*
 	if err != nil {
 		return nil, err
 	}
-	other := *v
-	other.Following = slices.Clone(v.Following)
+	extended := *v
+	extended.Following = slices.Clone(v.Following)
 	for i, score := range since {
 		if !score.IsNil() {
-			other.Following = append(other.Following, people[i])
+			extended.Following = append(extended.Following, people[i])
 		}
 	}
-	slices.Sort(other.Following)
-	return &other, nil
+	slices.Sort(extended.Following)
+	return &extended, nil
 }
 
-// cleanHome removes those of these IDs from the viewer's home timeline that are deleted posts, or
-// posts that no longer belong there. It decides by the current state of the database, and checks
-// again afterwards: posts that a follow has brought back meanwhile are added again.
+// cleanHome removes the posts in ids from the viewer's home timeline that are deleted or no longer
+// belong there, according to the current state of the database. It then checks again, and adds the
+// posts again that belong there meanwhile because of a follow.
 func (l *Lists) cleanHome(ctx context.Context, v *social.Viewer, ids []int64) error {
-	gone, err := l.unheard(ctx, v, ids)
-	if err != nil || len(gone) == 0 {
+	removed, err := l.unheard(ctx, v, ids)
+	if err != nil || len(removed) == 0 {
 		return err
 	}
 	ctx = social.WithFresh(ctx)
-	if gone, err = l.unheardNow(ctx, v.User, gone); err != nil || len(gone) == 0 {
+	if removed, err = l.unheardNow(ctx, v.User, removed); err != nil || len(removed) == 0 {
 		return err
 	}
-	if err := l.timelines.removeFromHome(ctx, v.User.ID, gone); err != nil {
+	if err := l.timelines.removeFromHome(ctx, v.User.ID, removed); err != nil {
 		return err
 	}
-	still, err := l.unheardNow(ctx, v.User, gone)
+	stillUnheard, err := l.unheardNow(ctx, v.User, removed)
 	if err != nil {
 		return err
 	}
-	back := slices.DeleteFunc(gone, func(id int64) bool { return slices.Contains(still, id) })
-	return l.timelines.addToHome(ctx, v.User.ID, back)
+	restored := slices.DeleteFunc(removed, func(id int64) bool { return slices.Contains(stillUnheard, id) })
+	return l.timelines.addToHome(ctx, v.User.ID, restored)
 }
 
+// unheardNow is like unheard, for the current state of the viewer.
 func (l *Lists) unheardNow(ctx context.Context, user social.User, ids []int64) ([]int64, error) {
 	v, err := l.viewers.Get(ctx, user)
 	if err != nil {
@@ -92,7 +93,7 @@ func (l *Lists) unheardNow(ctx context.Context, user social.User, ids []int64) (
 	return l.unheard(ctx, v, ids)
 }
 
-// unheard returns those of the posts that do not belong on the viewer's home timeline.
+// unheard returns the posts in ids that do not belong on the viewer's home timeline.
 func (l *Lists) unheard(ctx context.Context, v *social.Viewer, ids []int64) ([]int64, error) {
 	views, err := l.views.Get(ctx, ids...)
 	if err != nil {
@@ -107,13 +108,13 @@ func (l *Lists) unheard(ctx context.Context, v *social.Viewer, ids []int64) ([]i
 	if v, err = l.listener(ctx, v, items); err != nil {
 		return nil, err
 	}
-	gone := make([]int64, 0, len(ids))
+	unheard := make([]int64, 0, len(ids))
 	for i, view := range views {
 		if view == nil || view.Deleted || !hears(v, view) {
-			gone = append(gone, ids[i])
+			unheard = append(unheard, ids[i])
 		}
 	}
-	return gone, nil
+	return unheard, nil
 }
 
 // removeFromHome removes posts from a home timeline.
@@ -126,7 +127,7 @@ func (t *Timelines) removeFromHome(ctx context.Context, uid int64, posts []int64
 	return err
 }
 
-// addToHome adds posts to a home timeline; on a Cluster only if it exists.
+// addToHome adds posts to a home timeline, on a Cluster only if the timeline exists.
 func (t *Timelines) addToHome(ctx context.Context, uid int64, posts []int64) error {
 	lists := t.lists
 	if t.homes != nil {

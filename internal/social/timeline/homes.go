@@ -24,7 +24,7 @@ type HomeOptions struct {
 	DB          storage.Database // of a Cluster
 	Lists       *collection.Timelines
 	Celebrities *storage.Celebrities
-	// Idle is how long a home timeline may go without a view before it expires.
+	// Idle is the time without a view after which a home timeline expires.
 	Idle time.Duration
 }
 
@@ -36,12 +36,12 @@ type Homes struct {
 	renewed *otter.Cache[int64, int64] // when the expiry of a list was last postponed, by reader
 	follows *watched.Map[followed]     // by reader
 	heads   *watched.Map[*head]        // by author
-	builds  chan struct{}              // limits how many home timelines are built at once
+	builds  chan struct{}              // limits the number of home timelines that are built concurrently
 	built   atomic.Int64
 }
 
 const (
-	// renewEvery is how often views postpone the expiry of a home timeline.
+	// renewEvery is the maximum interval at which views postpone the expiry of a home timeline.
 	renewEvery = 24 * time.Hour
 	// maxReaders limits the number of readers whose follows are kept in memory: about 2 KB for a
 	// reader who follows 200 merged authors. maxHeads limits the number of authors, about 1 KB
@@ -50,7 +50,7 @@ const (
 	maxHeads   = 50_000
 	// buildsAtOnce limits the memory for home timelines that are being built.
 	buildsAtOnce = 16
-	// attempts limits how often a page is read again because its list has expired.
+	// attempts limits the number of reads of a page whose list has expired.
 	attempts = 3
 )
 
@@ -64,18 +64,19 @@ func NewHomes(opt HomeOptions) (*Homes, error) {
 	if err := errors.Join(err[:]...); err != nil {
 		return nil, fmt.Errorf("social: %w", err)
 	}
-	// The next reader in this process sees posts that it has just written or deleted.
+	// The next reader in this process sees the posts that this process has just written or deleted.
 	opt.Celebrities.OnWrite(t.heads.Force)
 	return t, nil
 }
 
-// Built returns how many home timelines this process has built.
+// Built returns the number of home timelines that this process has built.
 func (t *Homes) Built() int64 { return t.built.Load() }
 
-// Newest returns the newest n posts of a home timeline; if before is not zero, only posts below it.
-// Unless the context is fresh, a first page takes no round trip as long as nothing has changed,
-// except for one a day. A later page takes one round trip, and one more if merged authors have
-// older posts than those in memory. Building a home timeline that does not exist takes about six.
+// Newest returns the newest n posts of a home timeline, or, if before is not zero, the newest posts
+// with smaller IDs. Unless the context is fresh, a first page takes no round trip as long as
+// nothing has changed, except for one a day. A later page takes one round trip, and one more if
+// merged authors have older posts than those in memory. Building a home timeline that does not
+// exist takes about six.
 func (t *Homes) Newest(ctx context.Context, uid, before int64, n int) ([]int64, error) {
 	if err := t.renew(ctx, uid); err != nil {
 		return nil, err
@@ -106,8 +107,8 @@ func (t *Homes) Newest(ctx context.Context, uid, before int64, n int) ([]int64, 
 // part is a part of the list of a home timeline.
 type part struct {
 	ids      []int64
-	complete bool  // false if it does not exist, is being built, or has no end mark
-	floor    int64 // older posts of other authors do not belong here
+	complete bool  // false if the list does not exist, is being built, or has no end mark
+	floor    int64 // merged posts with smaller IDs do not belong to the part
 }
 
 // list reads a part of a list.
@@ -166,6 +167,7 @@ func (t *Homes) renew(ctx context.Context, uid int64) error {
 	return err
 }
 
+// seconds returns Idle in seconds.
 func (t *Homes) seconds() int64 { return max(1, int64(t.Idle/time.Second)) }
 
 // followed are the merged authors that a reader follows.
@@ -189,12 +191,12 @@ func (t *Homes) followed(ctx context.Context, uid int64, known *storage.KnownCel
 	return f.authors, err
 }
 
-// following reads the people that a reader follows, including at least all merged authors.
+// following reads people that a reader follows, including at least all merged authors among them.
 func (t *Homes) following(ctx context.Context, uid int64, known *storage.KnownCelebrities) ([]int64, error) {
 	key := storage.FollowingKey(uid)
 	b := t.DB.Client.B()
-	// The server reports changes of a key that was read through the client-side cache. The members
-	// are read past it, because there can be very many.
+	// The count is read through the client-side cache, so that the server reports changes of the
+	// key. The members are not, because there can be very many of them.
 	count, err := reply.OrEmpty(t.DB.Read(ctx, b.Zcard().Key(key).Cache()).AsInt64())
 	if err != nil || count == 0 {
 		return nil, err
@@ -209,7 +211,7 @@ func (t *Homes) following(ctx context.Context, uid int64, known *storage.KnownCe
 	return parseIDs(members), nil
 }
 
-// followedAmong asks for each merged author whether the reader follows them.
+// followedAmong returns the merged authors that a reader follows.
 func (t *Homes) followedAmong(ctx context.Context, key string, known *storage.KnownCelebrities) ([]int64, error) {
 	ids := make([]int64, 0, len(known.First))
 	members := make([]string, 0, len(known.First))
@@ -230,6 +232,7 @@ func (t *Homes) followedAmong(ctx context.Context, key string, known *storage.Kn
 	return all, nil
 }
 
+// parseIDs returns the IDs among members.
 func parseIDs(members []string) []int64 {
 	ids := make([]int64, 0, len(members))
 	for _, member := range members {

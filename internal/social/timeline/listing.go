@@ -10,12 +10,12 @@ import (
 // Item is an entry in a list of posts, as a viewer sees it.
 type Item struct {
 	Entry *View        // the post that is on the list, which may be a repost
-	Post  *View        // the post that it shows: the entry itself, or the original of a repost
-	Marks social.Marks // what the viewer has done with Post
+	Post  *View        // the post that the entry shows: the entry itself, or the original of a repost
+	Marks social.Marks // the viewer's marks of Post
 }
 
 // Listing is one page of posts as a viewer sees it, and the cursor of the next page, 0 at the end.
-// A page can have fewer posts than requested even if another one follows, when most of the entries
+// A page can have fewer posts than requested even if another page follows, if most of the entries
 // are hidden from the viewer.
 type Listing struct {
 	Items []Item
@@ -23,22 +23,22 @@ type Listing struct {
 }
 
 // Lists returns lists of posts as a viewer sees them: without posts hidden from the viewer, and
-// with what the viewer has done with each post.
+// with the viewer's marks of each post.
 type Lists struct {
 	views     *Views
 	viewers   *Viewers
 	timelines *Timelines
 }
 
-// NewLists returns Lists for these posts, viewers and timelines.
+// NewLists returns Lists of the given posts, viewers and timelines.
 func NewLists(views *Views, viewers *Viewers, timelines *Timelines) *Lists {
 	return &Lists{views: views, viewers: viewers, timelines: timelines}
 }
 
-// HomePosts returns a page of the viewer's home timeline: the posts on it that belong there, see
-// social.Hears, except those left out of it. A page that has to skip many other posts removes them
-// from the list. before is the cursor of the page, 0 for the first. A repost is left out if its
-// post is among the 40 older entries.
+// HomePosts returns a page of the viewer's home timeline. It skips posts that do not belong there
+// (see social.Hears), and posts of people whom the viewer has left out of the timeline. If it has
+// to skip many posts, it removes them from the list. before is the cursor of the page, 0 for the
+// first page. A repost is left out if its original is among the 40 older entries.
 func (l *Lists) HomePosts(ctx context.Context, v *social.Viewer, before int64, limit int) (Listing, error) {
 	return l.Page(ctx, PageQuery{
 		Viewer: v, Before: before, Limit: limit, Window: repostWindow, Least: social.Unlisted, Home: true,
@@ -48,8 +48,8 @@ func (l *Lists) HomePosts(ctx context.Context, v *social.Viewer, before int64, l
 	})
 }
 
-// MemberPosts returns a page of the posts and reposts of these users, as a home timeline shows
-// them; see HomePosts.
+// MemberPosts returns a page of the posts and reposts of the given users, as on a home timeline;
+// see HomePosts.
 func (l *Lists) MemberPosts(ctx context.Context, v *social.Viewer, uids []int64, before int64, limit int) (Listing, error) {
 	seen := make([]int64, 0, len(uids))
 	for _, uid := range uids {
@@ -71,9 +71,10 @@ func (l *Lists) PublicPosts(ctx context.Context, v *social.Viewer, before int64,
 }
 
 // SharedPosts returns the first page of the public timeline as seen by a visitor who is not logged
-// in, and the authors whose posts it lacks: they see those themselves. See HomePosts.
+// in, and the authors whose posts the page lacks, although these authors see their own posts. See
+// HomePosts.
 func (l *Lists) SharedPosts(ctx context.Context, limit int) (list Listing, lacks []int64, err error) {
-	stranger, err := l.viewers.Get(ctx, social.User{})
+	visitor, err := l.viewers.Get(ctx, social.User{})
 	if err != nil {
 		return Listing{}, nil, err
 	}
@@ -83,13 +84,13 @@ func (l *Lists) SharedPosts(ctx context.Context, limit int) (list Listing, lacks
 		ids = append(ids, page.IDs...)
 		return page, err
 	}
-	list, err = l.Page(ctx, PageQuery{Viewer: stranger, Limit: limit, Least: social.Shown, Read: read})
+	list, err = l.Page(ctx, PageQuery{Viewer: visitor, Limit: limit, Least: social.Shown, Read: read})
 	if err != nil {
 		return Listing{}, nil, err
 	}
 	all, err := l.views.Get(ctx, ids...)
 	for _, view := range all {
-		if view != nil && !view.Deleted && social.Visible(stranger, view.Post) < social.Shown && !slices.Contains(lacks, view.Author.ID) {
+		if view != nil && !view.Deleted && social.Visible(visitor, view.Post) < social.Shown && !slices.Contains(lacks, view.Author.ID) {
 			lacks = append(lacks, view.Author.ID)
 		}
 	}
@@ -97,7 +98,7 @@ func (l *Lists) SharedPosts(ctx context.Context, limit int) (list Listing, lacks
 }
 
 // ProfilePosts returns a page of a user's posts and reposts, however old. The viewer has asked for
-// this user, so a mute does not hide them. See HomePosts.
+// this user, so a mute does not hide the posts. See HomePosts.
 func (l *Lists) ProfilePosts(ctx context.Context, v *social.Viewer, uid, before int64, limit int) (Listing, error) {
 	return l.Page(ctx, PageQuery{
 		Viewer: v.Asking(uid), Before: before, Limit: limit, Least: social.Unlisted,
@@ -107,23 +108,23 @@ func (l *Lists) ProfilePosts(ctx context.Context, v *social.Viewer, uid, before 
 	})
 }
 
-// latestLooks is the number of profile entries among which the latest post is looked for: the
-// others may be reposts, or hidden.
+// latestLooks is the number of profile entries that are searched for the latest post. Some of the
+// entries may be reposts, or hidden.
 const latestLooks = 4
 
-// LatestPosts returns the latest post of each of these users that the viewer sees on public lists,
-// or nil. At most two round trips.
+// LatestPosts returns the latest post of each user that the viewer sees on public lists, or nil. At
+// most two round trips.
 func (l *Lists) LatestPosts(ctx context.Context, v *social.Viewer, uids []int64) ([]*View, error) {
-	each, err := l.timelines.eachProfile(ctx, uids, 0, latestLooks)
+	perUser, err := l.timelines.eachProfile(ctx, uids, 0, latestLooks)
 	if err != nil {
 		return nil, err
 	}
-	views, err := l.views.Get(ctx, slices.Concat(each...)...)
+	views, err := l.views.Get(ctx, slices.Concat(perUser...)...)
 	if err != nil {
 		return nil, err
 	}
 	latest := make([]*View, len(uids))
-	for i, ids := range each {
+	for i, ids := range perUser {
 		for _, view := range views[:len(ids)] {
 			if latest[i] == nil && view != nil && view.RepostOf == 0 && social.Visible(v, view.Post) == social.Shown {
 				latest[i] = view
@@ -144,9 +145,9 @@ func (l *Lists) ProfileReplies(ctx context.Context, v *social.Viewer, uid, befor
 	})
 }
 
-// PostPage returns one post as a viewer sees it on its own page, where a mute does not hide it, or
-// ErrNotFound, also for the stub of a deleted post; see posts.Threads for its place in a
-// conversation.
+// PostPage returns one post as a viewer sees it on the page of the post, where a mute does not hide
+// the post. It returns ErrNotFound for a missing, hidden or deleted post. posts.Threads returns the
+// conversation of the post.
 func (l *Lists) PostPage(ctx context.Context, v *social.Viewer, id int64) (Item, error) {
 	items, err := l.Select(ctx, v, []int64{id}, social.Muted)
 	if err != nil {
@@ -158,8 +159,8 @@ func (l *Lists) PostPage(ctx context.Context, v *social.Viewer, id int64) (Item,
 	return items[0], l.Mark(ctx, v, items)
 }
 
-// Items returns what a viewer sees of these list entries, in order. It is for lists with their own
-// cursors.
+// Items returns the given list entries that a viewer sees, in order. It is for lists with cursors
+// of their own.
 func (l *Lists) Items(ctx context.Context, v *social.Viewer, ids ...int64) ([]Item, error) {
 	items, err := l.Select(ctx, v, ids, social.Unlisted)
 	if err != nil {
@@ -169,10 +170,10 @@ func (l *Lists) Items(ctx context.Context, v *social.Viewer, ids ...int64) ([]It
 }
 
 const (
-	// repostWindow is the number of older home timeline entries among which a repost's post is
-	// looked for, to leave the repost out.
+	// repostWindow is the number of older entries of a home timeline that are searched for the
+	// original of a repost. If the original is found, the repost is left out.
 	repostWindow = 40
-	// farEntries limits how many entries a page with Far reads.
+	// farEntries limits the number of entries that a page with Far reads.
 	farEntries = 4000
 )
 
@@ -181,13 +182,13 @@ type PageQuery struct {
 	Viewer *social.Viewer
 	Before int64 // the cursor; 0 for the first page
 	Limit  int
-	// Window is the number of older entries: a repost is left out if its post is among them. 0
-	// keeps all reposts.
+	// Window is the number of older entries among which the original of a repost must not be, or
+	// else the repost is left out. 0 keeps all reposts.
 	Window int
 	Least  social.Visibility // posts of lower visibility are left out
-	Home   bool              // omit people whom the viewer has left out of the home timeline
-	// Far reads further if much is hidden from the viewer, so that no page is short or empty
-	// because of that. Entries older than the first farEntries are not found.
+	Home   bool              // omit posts that do not belong on the home timeline
+	// Far makes Page read up to farEntries entries if many are hidden from the viewer, so that the
+	// page is not short or empty. The list ends after that.
 	Far bool
 	// Read reads a part of the list; see Timelines.
 	Read func(ctx context.Context, before int64, limit int) (Page, error)
@@ -240,7 +241,7 @@ func (l *Lists) Page(ctx context.Context, q PageQuery) (Listing, error) {
 	return list, l.Mark(ctx, q.Viewer, list.Items)
 }
 
-// selectFor returns those of the entries that belong on a page.
+// selectFor returns the entries that belong on a page.
 func (l *Lists) selectFor(ctx context.Context, q PageQuery, ids []int64) ([]Item, error) {
 	items, err := l.Select(ctx, q.Viewer, ids, q.Least)
 	if err != nil || !q.Home {
@@ -291,8 +292,8 @@ func (l *Lists) Select(ctx context.Context, v *social.Viewer, ids []int64, least
 	return shown, nil
 }
 
-// withoutRepeats removes reposts whose post the viewer sees among the next entries of the list,
-// either the post itself or an earlier repost.
+// withoutRepeats removes reposts whose original, or an earlier repost of it, the viewer sees among
+// the next entries of the list.
 func (l *Lists) withoutRepeats(ctx context.Context, q PageQuery, page Page, items []Item) ([]Item, error) {
 	ids, older := page.IDs, []Item(nil)
 	if page.Next != 0 {
@@ -305,19 +306,19 @@ func (l *Lists) withoutRepeats(ctx context.Context, q PageQuery, page Page, item
 		}
 		ids = slices.Concat(ids, next.IDs)
 	}
-	place := make(map[int64]int, len(ids)) // on the list, including hidden entries
+	position := make(map[int64]int, len(ids)) // on the list, including hidden entries
 	for i, id := range ids {
-		place[id] = i
+		position[id] = i
 	}
-	last := map[int64]int{} // the place of each post, or of its latest repost so far
+	last := map[int64]int{} // the position of each post, or of its latest repost so far
 	all := slices.Concat(items, older)
 	kept := make([]Item, 0, len(items))
 	for i := len(all) - 1; i >= 0; i-- { // from the oldest
 		item := all[i]
-		at := place[item.Entry.ID]
-		seen, ok := last[item.Post.ID]
-		last[item.Post.ID] = at
-		if i < len(items) && !(isRepost(item) && ok && seen-at <= q.Window) {
+		current := position[item.Entry.ID]
+		previous, ok := last[item.Post.ID]
+		last[item.Post.ID] = current
+		if i < len(items) && !(isRepost(item) && ok && previous-current <= q.Window) {
 			kept = append(kept, item)
 		}
 	}
@@ -325,7 +326,7 @@ func (l *Lists) withoutRepeats(ctx context.Context, q PageQuery, page Page, item
 	return kept, nil
 }
 
-// Mark adds what the viewer has done with each post.
+// Mark adds the viewer's marks to items.
 func (l *Lists) Mark(ctx context.Context, v *social.Viewer, items []Item) error {
 	if v.User.ID == 0 || len(items) == 0 {
 		return nil

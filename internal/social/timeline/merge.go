@@ -12,18 +12,18 @@ import (
 	"retwis/internal/watched"
 )
 
-// headLen is how many of an author's latest posts are kept in memory.
+// headLen is the number of an author's latest posts that are kept in memory.
 const headLen = 100
 
-// head holds the latest posts and reposts of an author, latest first. It never changes.
+// head holds the latest posts and reposts of an author, latest first. It is immutable.
 type head struct {
 	ids      []int64
 	complete bool // no older posts are merged
 	first    int64
 }
 
-// headsOf returns the latest posts of each of these authors, which are reread at most about once a
-// second. One round trip if some have changed.
+// headsOf returns the latest posts of each author. The posts of an author are reread at most about
+// once a second. One round trip if any of them have changed.
 func (t *Homes) headsOf(ctx context.Context, authors []int64, first map[int64]int64) ([]*head, error) {
 	return t.heads.GetMany(ctx, authors, watched.Ask[*head]{
 		Valid: func(id int64, h *head) bool { return h.first == first[id] },
@@ -51,13 +51,13 @@ func (t *Homes) readHeads(ctx context.Context, reads []*watched.Read[*head], fir
 	return nil
 }
 
-// fill stores the IDs that are merged.
+// fill stores the IDs of merged posts among ids. read is the number of entries that were read.
 func (h *head) fill(ids []int64, read int) {
 	n := sort.Search(len(ids), func(i int) bool { return ids[i] < h.first })
 	h.ids, h.complete = ids[:n:n], n < len(ids) || read < headLen
 }
 
-// below returns the IDs below before; 0 for all.
+// below returns the IDs below before, or all IDs if before is 0.
 func below(ids []int64, before int64) []int64 {
 	if before == 0 {
 		return ids
@@ -75,7 +75,7 @@ type mergeQuery struct {
 	n       int             // the number of posts
 }
 
-// merge returns the IDs of a page.
+// merge returns the IDs of the posts on a page.
 func (t *Homes) merge(ctx context.Context, m mergeQuery) ([]int64, error) {
 	heads, err := t.headsOf(ctx, m.authors, m.first)
 	if err != nil {
@@ -96,24 +96,24 @@ func (t *Homes) merge(ctx context.Context, m mergeQuery) ([]int64, error) {
 			runs = append(runs, ids)
 		}
 	}
-	more, err := t.older(ctx, m, older)
+	olderRuns, err := t.older(ctx, m, older)
 	if err != nil {
 		return nil, err
 	}
-	return newest(append(runs, more...), m.floor, m.n), nil
+	return newest(append(runs, olderRuns...), m.floor, m.n), nil
 }
 
 // older reads posts that are not in memory, of the authors with the given indexes.
-func (t *Homes) older(ctx context.Context, m mergeQuery, which []int) ([][]int64, error) {
-	if len(which) == 0 {
+func (t *Homes) older(ctx context.Context, m mergeQuery, indexes []int) ([][]int64, error) {
+	if len(indexes) == 0 {
 		return nil, nil
 	}
 	from := "+inf"
 	if m.before > 0 {
 		from = "(" + storage.Itoa(m.before)
 	}
-	cmds := make(rueidis.Commands, len(which))
-	for j, i := range which {
+	cmds := make(rueidis.Commands, len(indexes))
+	for j, i := range indexes {
 		id := m.authors[i]
 		cmds[j] = t.DB.Client.B().Zrevrangebyscore().Key(storage.ProfileKey(id)).Max(from).
 			Min(storage.Itoa(max(m.first[id], m.floor))).Limit(0, int64(m.n)).Build()
@@ -131,8 +131,8 @@ func (t *Homes) older(ctx context.Context, m mergeQuery, which []int) ([][]int64
 	return runs, nil
 }
 
-// newest returns the largest n IDs from sorted runs, largest first, each ID once, and none below
-// floor. It modifies the runs.
+// newest returns the largest n IDs from sorted runs, largest first, without duplicates and without
+// IDs below floor. It modifies the runs.
 func newest(runs [][]int64, floor int64, n int) []int64 {
 	// runs is a heap: the run with the largest first ID is at its top.
 	down := func(i int) {

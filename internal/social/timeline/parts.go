@@ -4,7 +4,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Parts are what the application needs to show posts and people. All are required.
+// Parts are the dependencies for showing posts and people. All are required.
 type Parts struct {
 	storage.Parts
 	Users     *storage.Users

@@ -17,30 +17,30 @@ import (
 	"retwis/internal/watched"
 )
 
-// Standings keeps in memory who is limited or suspended, so that deciding how a viewer sees a post
-// takes no round trip. `standings` scores users by the order in which they changed; later reads
-// fetch only the latest changes.
+// Standings keeps the limited and suspended users in memory, so that deciding how a viewer sees a
+// post takes no round trip. The sorted set `standings` scores users by the order of their changes,
+// so later reads fetch only the latest changes.
 //
-// The server reports each change to this process, which reads it immediately in the background:
-// other processes follow within a round trip.
+// The server reports each change to all processes, which read the change immediately in the
+// background.
 type Standings struct {
 	db   storage.Database
 	kept *storage.Kept[*knownStandings]
-	lost atomic.Bool // invalidation messages may be lost: read everything
+	lost atomic.Bool // invalidation messages may be lost, so everything must be read
 
 	wake   chan struct{}
 	stop   context.CancelFunc
 	worker sync.WaitGroup
 }
 
-// knownStandings never changes.
+// knownStandings is an immutable copy of the standings.
 type knownStandings struct {
 	byUser map[int64]social.Standing // without users in good standing
 	last   float64                   // the largest score
 }
 
-// scoreStandings is the number of standings that a score distinguishes: a score is a number that
-// grows with each change, times this, plus the standing.
+// scoreStandings is the number of standings that a score distinguishes. A score is a number that
+// grows with each change, times scoreStandings, plus the standing.
 const scoreStandings = 4
 
 // NewStandings returns the Standings of a database. Close stops it.
@@ -72,7 +72,7 @@ func (s *Standings) Close() {
 	s.worker.Wait()
 }
 
-// Of returns the standing of a user, as this process knows it.
+// Of returns the standing of a user, according to the last read of this process.
 func (s *Standings) Of(uid int64) social.Standing {
 	if known := s.kept.Latest(); known != nil && len(known.byUser) > 0 {
 		return known.byUser[uid]
@@ -80,7 +80,7 @@ func (s *Standings) Of(uid int64) social.Standing {
 	return social.Good
 }
 
-// Count returns how many users are limited or suspended.
+// Count returns the number of users who are limited or suspended.
 func (s *Standings) Count() int {
 	if known := s.kept.Latest(); known != nil {
 		return len(known.byUser)
@@ -107,7 +107,7 @@ func (s *Standings) follow(ctx context.Context) {
 			return
 		case <-tick.C:
 			if s.kept.Latest() == nil {
-				continue // nobody has asked yet
+				continue // the standings have not been used yet
 			}
 			s.lost.Store(true)
 		case <-s.wake:
@@ -116,13 +116,14 @@ func (s *Standings) follow(ctx context.Context) {
 		if s.lost.Load() {
 			read = s.kept.Renew
 		}
-		// If the read fails, the next viewer reads.
+		// If the read fails, the next load reads the standings.
 		bounded, cancel := context.WithTimeout(ctx, readStandingsTimeout)
 		_, _ = read(bounded)
 		cancel()
 	}
 }
 
+// readStandingsTimeout limits a read in the background.
 const readStandingsTimeout = 5 * time.Second
 
 // load brings the standings up to date. No round trip while nothing has changed.
@@ -150,12 +151,12 @@ func (s *Standings) read(ctx context.Context) (*knownStandings, error) {
 		if lost {
 			s.lost.Store(true)
 		}
-		return nil, fmt.Errorf("social: read who is limited or suspended: %w", err)
+		return nil, fmt.Errorf("social: read standings: %w", err)
 	}
 	return s.apply(known, changes), nil
 }
 
-// command reads the changes since known, or everything if it is nil.
+// command returns the command that reads the changes since known, or everything if known is nil.
 func (s *Standings) command(known *knownStandings) rueidis.Cacheable {
 	from := "-inf"
 	if known != nil {
@@ -186,7 +187,7 @@ func (s *Standings) apply(known *knownStandings, changes []rueidis.ZScore) *know
 		}
 	}
 	if old := s.kept.Latest(); old != nil && old.last == next.last && maps.Equal(old.byUser, next.byUser) {
-		return old // everything was reread, and the Version stays
+		return old // nothing has changed, so Version stays the same
 	}
 	return next
 }

@@ -18,17 +18,17 @@ var postFields = []string{
 	"user_id", "time", "body", "parent", "root", "repost_of", "edited", "deleted", "replies", "reposts", "likes", "hidden", "media", "sensitive", "to",
 }
 
-// PostCommand reads a post; parsePost parses its reply.
+// PostCommand returns the command that reads a post. parsePost parses the reply.
 func PostCommand(client rueidis.Client, id int64) rueidis.Cacheable {
 	return client.B().Hmget().Key(storage.PostKey(id)).Field(postFields...).Cache()
 }
 
 // ParseAll parses the replies to PostCommand, and reads the authors. It returns a post for each ID,
-// with ID 0 if there is no such post or its author is lost.
+// with ID 0 if the post or its author does not exist.
 func ParseAll(ctx context.Context, u *storage.Users, ids []int64, results []rueidis.RedisResult) ([]social.Post, error) {
 	posts := make([]social.Post, len(ids))
 	var authors []int64
-	asked := make(map[int64]bool)
+	seen := make(map[int64]bool)
 	for i, res := range results {
 		post, ok, err := parsePost(ids[i], res)
 		if err != nil {
@@ -38,8 +38,8 @@ func ParseAll(ctx context.Context, u *storage.Users, ids []int64, results []ruei
 			continue
 		}
 		posts[i] = post
-		if !asked[post.Author.ID] {
-			asked[post.Author.ID] = true
+		if !seen[post.Author.ID] {
+			seen[post.Author.ID] = true
 			authors = append(authors, post.Author.ID)
 		}
 	}
@@ -58,8 +58,8 @@ func ParseAll(ctx context.Context, u *storage.Users, ids []int64, results []ruei
 	return posts, nil
 }
 
-// parsePost parses the hash of a post, with only the ID of its author. ok is false if there is no
-// such post, or the key has another type.
+// parsePost parses the hash of a post, with only the ID of the author. ok is false if the post does
+// not exist, or the key has another type.
 func parsePost(id int64, res rueidis.RedisResult) (post social.Post, ok bool, err error) {
 	texts, err := reply.Fields(res)
 	if err != nil {

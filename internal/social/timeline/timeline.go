@@ -20,8 +20,8 @@ import (
 )
 
 // Page is one page of a timeline: the IDs of its posts, newest first, and the cursor of the next
-// page: the ID of the last post seen, 0 at the end. A post that arrives between two pages neither
-// repeats a post on the second nor hides one.
+// page, which is the ID of the last post seen, or 0 at the end. A post that arrives while a viewer
+// reads page by page causes no other post to be repeated or skipped.
 type Page struct {
 	IDs  []int64
 	Next int64
@@ -53,9 +53,9 @@ func NewTimelines(db storage.Database, opt Options) *Timelines {
 	return t
 }
 
-// Home returns a page of a user's home timeline: their own posts and those of the people they
-// follow. before is the cursor of the page, 0 for the first, which comes from memory if possible.
-// At most one round trip; on a Cluster see Homes.
+// Home returns a page of a user's home timeline: the user's own posts and those of followed people.
+// before is the cursor of the page, 0 for the first page, which comes from memory if possible. At
+// most one round trip; on a Cluster see Homes.
 func (t *Timelines) Home(ctx context.Context, uid, before int64, limit int) (Page, error) {
 	if t.homes != nil {
 		limit = social.PageSize(limit)
@@ -67,7 +67,7 @@ func (t *Timelines) Home(ctx context.Context, uid, before int64, limit int) (Pag
 
 // Everybody returns a page of the public timeline: the posts of all users; see Home. If the server
 // reports changes, the first page is at most a second old but includes posts published through this
-// process; while its server does not answer, it is at most a minute old.
+// process; while the server does not answer, the page is at most a minute old.
 func (t *Timelines) Everybody(ctx context.Context, before int64, limit int) (Page, error) {
 	if before > 0 || t.public == nil || social.IsFresh(ctx) {
 		return t.timeline(ctx, storage.Timeline, before, limit)
@@ -77,14 +77,15 @@ func (t *Timelines) Everybody(ctx context.Context, before int64, limit int) (Pag
 	return t.page(ids[:min(len(ids), limit+1)], err, limit)
 }
 
-// newestPublic is how many posts of the public timeline are kept in memory.
+// newestPublic is the number of posts of the public timeline that are kept in memory.
 const newestPublic = social.MaxPage + 1
 
+// readPublic reads the posts to keep in memory.
 func (t *Timelines) readPublic(ctx context.Context) ([]int64, error) {
 	return reply.OrEmpty(t.db.Client.Do(ctx, rueidis.Completed(t.lists.NewestCommand(storage.Timeline, newestPublic))).AsIntSlice())
 }
 
-// Published records that the public timeline has a new post, so that it is on the first page
+// Published records that the public timeline has a new post, so that the post is on the first page
 // immediately.
 func (t *Timelines) Published(post int64) {
 	t.public.Change(func(ids []int64) []int64 { return insertID(ids, post, newestPublic) })
@@ -95,8 +96,8 @@ func (t *Timelines) Removed(post int64) {
 	t.public.Change(func(ids []int64) []int64 { return remove(ids, post) })
 }
 
-// Profile returns a page of all posts and reposts of a user, however old, without replies; after
-// them come the imported posts, including the user's replies to themselves; see Home.
+// Profile returns a page of all posts and reposts of a user, however old, without replies, followed
+// by the imported posts, including the user's replies to themselves; see Home.
 func (t *Timelines) Profile(ctx context.Context, uid, before int64, limit int) (Page, error) {
 	limit = social.PageSize(limit)
 	cmds := []rueidis.Cacheable{t.byIDCommand(storage.ProfileKey(uid), before, limit), t.byIDCommand(storage.ArchiveKey(uid), 0, limit)}
@@ -121,20 +122,19 @@ func (t *Timelines) Replies(ctx context.Context, uid, before int64, limit int) (
 	return t.ByID(ctx, storage.ProfileRepliesKey(uid), before, limit)
 }
 
-// Profiles returns a page of the posts and reposts of all these users, merged; see Profile.
+// Profiles returns a page of the merged posts and reposts of the given users; see Profile.
 func (t *Timelines) Profiles(ctx context.Context, uids []int64, before int64, limit int) (Page, error) {
 	limit = social.PageSize(limit)
-	each, err := t.eachProfile(ctx, uids, before, limit)
+	perUser, err := t.eachProfile(ctx, uids, before, limit)
 	if err != nil || len(uids) == 0 {
 		return Page{}, err
 	}
-	all := slices.Concat(each...)
+	all := slices.Concat(perUser...)
 	slices.SortFunc(all, func(a, b int64) int { return cmp.Compare(b, a) })
 	return t.page(all[:min(len(all), limit+1)], nil, limit)
 }
 
-// eachProfile returns the posts and reposts of each of these users, one more than limit. At most
-// one round trip.
+// eachProfile returns up to limit+1 posts and reposts of each user. At most one round trip.
 func (t *Timelines) eachProfile(ctx context.Context, uids []int64, before int64, limit int) ([][]int64, error) {
 	if len(uids) == 0 {
 		return nil, nil
@@ -146,14 +146,14 @@ func (t *Timelines) eachProfile(ctx context.Context, uids []int64, before int64,
 	if before > 0 {
 		ctx = social.WithFresh(ctx) // later pages are not worth caching
 	}
-	each := make([][]int64, len(uids))
+	perUser := make([][]int64, len(uids))
 	for i, res := range t.db.ReadMany(ctx, cmds...) {
 		var err error
-		if each[i], err = reply.OrEmpty(res.AsIntSlice()); err != nil {
+		if perUser[i], err = reply.OrEmpty(res.AsIntSlice()); err != nil {
 			return nil, fmt.Errorf("social: read the posts of users: %w", err)
 		}
 	}
-	return each, nil
+	return perUser, nil
 }
 
 // ByID returns a page of a sorted set of posts that is scored by ID.
@@ -170,7 +170,7 @@ func (t *Timelines) ByID(ctx context.Context, set string, before int64, limit in
 	return t.page(ids, err, limit)
 }
 
-// byIDCommand reads a page of ByID, and one more post.
+// byIDCommand returns the command that reads a page of ByID, and one more post.
 func (t *Timelines) byIDCommand(set string, before int64, limit int) rueidis.Cacheable {
 	from := "+inf"
 	if before > 0 {
@@ -179,6 +179,7 @@ func (t *Timelines) byIDCommand(set string, before int64, limit int) rueidis.Cac
 	return t.db.Client.B().Zrevrangebyscore().Key(set).Max(from).Min("-inf").Limit(0, int64(limit+1)).Cache()
 }
 
+// timeline returns a page of a list of posts.
 func (t *Timelines) timeline(ctx context.Context, list string, before int64, limit int) (Page, error) {
 	limit = social.PageSize(limit)
 	var ids []int64
@@ -191,7 +192,7 @@ func (t *Timelines) timeline(ctx context.Context, list string, before int64, lim
 	return t.page(ids, err, limit)
 }
 
-// page makes a page from ids, which has one more than the page if another page follows.
+// page makes a page from ids, which has one ID more than the page if another page follows.
 func (t *Timelines) page(ids []int64, err error, limit int) (Page, error) {
 	if err != nil {
 		return Page{}, fmt.Errorf("social: read a timeline: %w", err)
@@ -205,13 +206,14 @@ func (t *Timelines) page(ids []int64, err error, limit int) (Page, error) {
 	return Page{IDs: ids[:limit], Next: ids[limit-1]}, nil
 }
 
-// insertID returns ids, largest first, with another one added, and at most size of them.
+// insertID inserts id into ids, which are sorted largest first, and returns the largest size of
+// them.
 func insertID(ids []int64, id int64, size int) []int64 {
-	at, found := slices.BinarySearchFunc(ids, id, func(a, b int64) int { return int(b - a) })
+	i, found := slices.BinarySearchFunc(ids, id, func(a, b int64) int { return int(b - a) })
 	if found {
 		return ids
 	}
-	ids = slices.Insert(slices.Clip(ids), at, id)
+	ids = slices.Insert(slices.Clip(ids), i, id)
 	return ids[:min(len(ids), size)]
 }
 

@@ -19,16 +19,16 @@ import (
 )
 
 const (
-	// newestMarks is how many marks of each kind are kept in memory. The marks of older posts are
-	// read.
+	// newestMarks is the number of marks of each kind that are kept in memory. The marks of older
+	// posts are read.
 	newestMarks = 500
 	// maxRelations is the maximum number of people a user can mute, or block.
 	maxRelations = storage.MaxRelations
-	// maxBlockers limits how many of a user's blockers are honored.
+	// maxBlockers limits the number of a user's blockers that are honored.
 	maxBlockers = 100_000
-	// newestFollows is how many of a viewer's latest follows are kept in memory.
+	// newestFollows is the number of a viewer's latest follows that are kept in memory.
 	newestFollows = 5000
-	// maxTags is how many tags a user can follow.
+	// maxTags is the maximum number of tags that a user can follow.
 	maxTags = 500
 	// clockSkew is the maximum clock difference between two processes.
 	clockSkew = 60
@@ -49,7 +49,7 @@ const CachedViewers = 10_000
 // NewViewers returns the Viewers of a database; clock returns the time.
 func NewViewers(db storage.Database, standings *Standings, clock func() time.Time) (*Viewers, error) {
 	s := &Viewers{db: db, standings: standings, clock: clock}
-	for _, prefix := range viewerPrefixes[:peoplePrefixes] { // before kept: a viewer with the new number is not outdated
+	for _, prefix := range viewerPrefixes[:peoplePrefixes] { // before NewMap, so that a viewer with the new count is not outdated
 		db.Link.On(prefix, func(uid int64) { s.peopleChanges(uid).Add(1) })
 	}
 	var err error
@@ -60,12 +60,13 @@ func NewViewers(db storage.Database, standings *Standings, clock func() time.Tim
 	return s, err
 }
 
+// peopleChanges returns the counter for changes of a viewer's mutes and blocks.
 func (s *Viewers) peopleChanges(uid int64) *atomic.Uint64 {
 	return &s.people[uint64(uid)%uint64(len(s.people))]
 }
 
-// Actor returns a user as a viewer whose mutes and blocks are current, but maybe not the marks: for
-// an action, which changes a mark itself. No round trip for a recent viewer.
+// Actor returns a user as a viewer, for an action. The mutes and blocks are current, but the marks
+// may be outdated, because an action changes a mark itself. No round trip for a recent viewer.
 func (s *Viewers) Actor(ctx context.Context, user social.User) (*social.Viewer, error) {
 	v, ok := s.viewers.Stale(user.ID)
 	if ok && !social.IsFresh(ctx) && v.PeopleChanged == s.peopleChanges(user.ID).Load() && s.clock().Unix() < v.Ends {
@@ -74,7 +75,7 @@ func (s *Viewers) Actor(ctx context.Context, user social.User) (*social.Viewer, 
 	return s.Get(ctx, user)
 }
 
-// peoplePrefixes is how many of viewerPrefixes concern people rather than marks.
+// peoplePrefixes is the number of viewerPrefixes that concern people rather than marks.
 const peoplePrefixes = 3
 
 // viewerPrefixes are the keys that make up a viewer besides leftOutCommand, in the order in which
@@ -84,8 +85,8 @@ var viewerPrefixes = [...]string{
 	storage.LikedPrefix, storage.RepostedPrefix, storage.BookmarksPrefix,
 }
 
-// followCommands read the people and the tags that a user follows, latest first; up to limit people,
-// and one more.
+// followCommands returns the commands that read the people and the tags that a user follows, latest
+// first: up to limit+1 people, and all tags.
 func followCommands(client rueidis.Client, uid int64, limit int) [2]rueidis.Cacheable {
 	return [2]rueidis.Cacheable{
 		client.B().Zrange().Key(storage.FollowingKey(uid)).Min("0").Max(storage.Itoa(int64(limit))).Rev().Cache(),
@@ -93,8 +94,8 @@ func followCommands(client rueidis.Client, uid int64, limit int) [2]rueidis.Cach
 	}
 }
 
-// parseFollows parses what a viewer follows. A key of the wrong type counts as empty: a check
-// reports it.
+// parseFollows parses the replies to followCommands. A key of the wrong type counts as empty; a
+// check reports the key.
 func parseFollows(v *social.Viewer, people, tags rueidis.RedisResult, limit int) error {
 	ids, err := reply.OrEmpty(people.AsStrSlice())
 	if err != nil {
@@ -116,8 +117,7 @@ func parseFollows(v *social.Viewer, people, tags rueidis.RedisResult, limit int)
 	return nil
 }
 
-// Get returns a user as a viewer. It is answered from memory for a recent viewer; otherwise it
-// takes one round trip.
+// Get returns a user as a viewer. No round trip for a recent viewer, otherwise one.
 func (s *Viewers) Get(ctx context.Context, user social.User) (*social.Viewer, error) {
 	if err := s.standings.load(ctx); err != nil {
 		return nil, err
@@ -130,17 +130,17 @@ func (s *Viewers) Get(ctx context.Context, user social.User) (*social.Viewer, er
 	if user.ID == 0 {
 		return &social.Viewer{Standings: s.standings}, nil
 	}
-	today := s.clock().Unix()
+	now := s.clock().Unix()
 	return s.viewers.Get(ctx, user.ID, watched.Ask[*social.Viewer]{
-		Valid: func(_ int64, v *social.Viewer) bool { return v.User == user && today < v.Ends },
+		Valid: func(_ int64, v *social.Viewer) bool { return v.User == user && now < v.Ends },
 		Load: watched.Each(func(ctx context.Context, _ *watched.Read[*social.Viewer]) (*social.Viewer, error) {
-			return s.readViewer(ctx, user, today)
+			return s.readViewer(ctx, user, now)
 		}),
 	})
 }
 
 // readViewer reads a user as a viewer.
-func (s *Viewers) readViewer(ctx context.Context, user social.User, today int64) (*social.Viewer, error) {
+func (s *Viewers) readViewer(ctx context.Context, user social.User, now int64) (*social.Viewer, error) {
 	v := &social.Viewer{User: user, Standings: s.standings, Ends: math.MaxInt64, PeopleChanged: s.peopleChanges(user.ID).Load()}
 	if social.IsFresh(ctx) {
 		v.PeopleChanged = math.MaxUint64 // changes of this viewer are not reported
@@ -162,7 +162,7 @@ func (s *Viewers) readViewer(ctx context.Context, user social.User, today int64)
 	for i, set := range []*social.UserSet{&v.Muted, &v.Blocked, &v.Blockers} {
 		var err error
 		var ends int64
-		if *set, ends, err = parsePeople(res[i], today); err != nil {
+		if *set, ends, err = parsePeople(res[i], now); err != nil {
 			return nil, err
 		}
 		v.Ends = min(v.Ends, ends)
@@ -180,9 +180,10 @@ func (s *Viewers) readViewer(ctx context.Context, user social.User, today int64)
 	return v, parseFollows(v, res[len(viewerPrefixes)+1], res[len(viewerPrefixes)+2], newestFollows)
 }
 
-// GetNow returns a user as a viewer without marks, for a client that is notified of each change: it
-// bypasses all caches. The viewer is valid until ends, in Unix seconds, and knows the latest
-// follows, up to maxFollows. The commands more are sent in the same round trip.
+// GetNow returns a user as a viewer without marks, bypassing all caches, for a client that is
+// notified of each change. The viewer is valid until the returned time, in Unix seconds, and has
+// the latest follows, up to maxFollows. The commands more are sent in the same round trip; res are
+// their replies.
 func (s *Viewers) GetNow(ctx context.Context, client rueidis.Client, user social.User, maxFollows int, more ...rueidis.Completed) (v *social.Viewer, until int64, res []rueidis.RedisResult, err error) {
 	if err := s.standings.load(ctx); err != nil {
 		return nil, 0, nil, err
@@ -196,11 +197,11 @@ func (s *Viewers) GetNow(ctx context.Context, client rueidis.Client, user social
 	}
 	follows := followCommands(client, user.ID, maxFollows)
 	cmds = append(cmds, rueidis.Completed(leftOutCommand(client, user.ID)), rueidis.Completed(follows[0]), rueidis.Completed(follows[1]))
-	today := s.clock().Unix()
+	now := s.clock().Unix()
 	res = client.DoMulti(ctx, append(cmds, more...)...)
 	for i, set := range sets {
 		var ends int64
-		if *set, ends, err = parsePeople(res[i], today); err != nil {
+		if *set, ends, err = parsePeople(res[i], now); err != nil {
 			return nil, 0, nil, err
 		}
 		v.Ends = min(v.Ends, ends)
@@ -215,7 +216,7 @@ func (s *Viewers) GetNow(ctx context.Context, client rueidis.Client, user social
 }
 
 // parsePeople parses a set of users scored by an end. It returns the users whose end has not
-// passed, and when the first of them ends.
+// passed, and the earliest of these ends.
 func parsePeople(res rueidis.RedisResult, now int64) (set social.UserSet, ends int64, err error) {
 	scores, err := res.AsZScores()
 	if err != nil {
@@ -236,13 +237,13 @@ func parsePeople(res rueidis.RedisResult, now int64) (set social.UserSet, ends i
 	return set, ends, nil
 }
 
-// leftOutCommand reads which people a user leaves out of the home timeline; people.Lists writes
-// them.
+// leftOutCommand returns the command that reads the people whom a user leaves out of the home
+// timeline. people.Lists writes this field.
 func leftOutCommand(client rueidis.Client, uid int64) rueidis.Cacheable {
 	return client.B().Hget().Key(storage.ListsKey(uid)).Field("left_out").Cache()
 }
 
-// parseLeftOut parses a list of IDs. An unreadable one counts as empty: a check reports it.
+// parseLeftOut parses a list of IDs. An unreadable list counts as empty; a check reports the key.
 func parseLeftOut(res rueidis.RedisResult) (social.UserSet, error) {
 	text, err := reply.TextOrEmpty(res)
 	if err != nil {
@@ -256,6 +257,7 @@ func parseLeftOut(res rueidis.RedisResult) (social.UserSet, error) {
 	return set, nil
 }
 
+// parseMarks parses the newest marks of a kind.
 func parseMarks(res rueidis.RedisResult) (social.PostMarks, error) {
 	scores, err := reply.OrEmpty(res.AsZScores())
 	if err != nil {
@@ -274,14 +276,14 @@ func parseMarks(res rueidis.RedisResult) (social.PostMarks, error) {
 	return m, nil
 }
 
-// Marks returns what a viewer has done with each of these posts. No round trip, except one if there
-// are posts older than the viewer's newest 500 marks.
+// Marks returns the viewer's marks of each post. No round trip, except one if there are posts older
+// than the viewer's newest 500 marks.
 func (s *Viewers) Marks(ctx context.Context, v *social.Viewer, posts []*social.Post) ([]social.Marks, error) {
 	all := make([]social.Marks, len(posts))
 	if v.User.ID == 0 {
 		return all, nil
 	}
-	var unsure [3][]int
+	var uncertain [3][]int
 	for k, set := range [...]*social.PostMarks{&v.Liked, &v.Reposted, &v.Saved} {
 		if len(set.Posts) == 0 {
 			continue
@@ -291,24 +293,25 @@ func (s *Viewers) Marks(ctx context.Context, v *social.Viewer, posts []*social.P
 			if marked {
 				all[i] |= 1 << k
 			} else if !certain {
-				unsure[k] = append(unsure[k], i)
+				uncertain[k] = append(uncertain[k], i)
 			}
 		}
 	}
-	return all, s.oldMarks(ctx, v, posts, unsure, all)
+	return all, s.oldMarks(ctx, v, posts, uncertain, all)
 }
 
-// oldMarks reads the marks that are not in memory.
-func (s *Viewers) oldMarks(ctx context.Context, v *social.Viewer, posts []*social.Post, unsure [3][]int, all []social.Marks) error {
+// oldMarks reads the marks that are not in memory. uncertain has the indexes of the posts for each
+// kind of mark.
+func (s *Viewers) oldMarks(ctx context.Context, v *social.Viewer, posts []*social.Post, uncertain [3][]int, all []social.Marks) error {
 	var cmds rueidis.Commands
 	var kinds []int
-	for k, places := range unsure {
-		if len(places) == 0 {
+	for k, indexes := range uncertain {
+		if len(indexes) == 0 {
 			continue
 		}
-		members := make([]string, len(places))
-		for i, place := range places {
-			members[i] = storage.Itoa(posts[place].ID)
+		members := make([]string, len(indexes))
+		for i, index := range indexes {
+			members[i] = storage.Itoa(posts[index].ID)
 		}
 		cmds = append(cmds, s.db.Client.B().Zmscore().Key(storage.Key(viewerPrefixes[peoplePrefixes+k], v.User.ID)).Member(members...).Build())
 		kinds = append(kinds, k)
@@ -323,13 +326,13 @@ func (s *Viewers) oldMarks(ctx context.Context, v *social.Viewer, posts []*socia
 		}
 		for j, score := range scores {
 			if !score.IsNil() {
-				all[unsure[kinds[i]][j]] |= 1 << kinds[i]
+				all[uncertain[kinds[i]][j]] |= 1 << kinds[i]
 			}
 		}
 	}
 	return nil
 }
 
-// Changed records that this process has changed which people a viewer leaves out of the home
+// Changed records that this process has changed the people whom a viewer leaves out of the home
 // timeline.
 func (s *Viewers) Changed(uid int64) { s.viewers.Force(uid) }

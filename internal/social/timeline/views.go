@@ -13,17 +13,17 @@ import (
 	"retwis/internal/watched"
 )
 
-// View is a post kept in memory, together with what a caller has rendered from it. It never
-// changes: a change of the post produces another View.
+// View is a post kept in memory, together with its rendered form. A View is immutable; a change of
+// the post produces another View.
 type View struct {
 	social.Post
 	Rendered any // the result of the function passed to Views.RenderWith, or nil
 	size     int // in bytes
 }
 
-// Render renders a post, for example to HTML, and returns its size in bytes; the result is kept
-// with the post. before is the View that it replaces, or nil: if only the counts differ, most of
-// its work can be reused.
+// Render renders a post, for example to HTML, and returns the result, which is kept with the post,
+// and its size in bytes. before is the View that is replaced, or nil. If only the counts differ,
+// most of the previous result can be reused.
 type Render func(p social.Post, before *View) (rendered any, size int)
 
 // Views caches recently shown posts.
@@ -31,8 +31,8 @@ type Render func(p social.Post, before *View) (rendered any, size int)
 // The server reports each change of a post that this process has read. A View that was read before
 // the change is stale, and the next reader reads the post again, but at most once a second, so that
 // a post with hundreds of likes per second is not read hundreds of times. Counts of other people's
-// actions are therefore up to a second old. One's own actions are visible immediately: see Touch
-// and social.WithFresh.
+// actions are therefore up to a second old. A viewer's own actions are visible immediately; see
+// Touch and social.WithFresh.
 type Views struct {
 	users  *storage.Users
 	db     storage.Database
@@ -49,7 +49,7 @@ const (
 	defaultViewBytes = 64 << 20
 )
 
-// NewViews returns Views that take up to this many bytes, or 64 MiB for 0.
+// NewViews returns Views that take up to the given number of bytes, or 64 MiB if bytes is 0.
 func NewViews(db storage.Database, users *storage.Users, bytes int64) (*Views, error) {
 	kept, err := storage.NewMap(db, watched.Options[*View]{
 		Keys: []string{storage.PostPrefix}, Lag: watched.Lag, IsFresh: social.IsFreshPost, Fenced: true,
@@ -61,14 +61,15 @@ func NewViews(db storage.Database, users *storage.Users, bytes int64) (*Views, e
 // RenderWith sets the function that renders each post. Call it before the first use.
 func (s *Views) RenderWith(render Render) { s.render = render }
 
-// Stats returns how many posts were read from the database, and how many were served from memory.
+// Stats returns the number of posts that were read from the database, and the number of posts that
+// were served from memory.
 func (s *Views) Stats() (read, reused int64) {
 	read = s.read.Load()
 	return read, s.asked.Load() - read
 }
 
-// Get returns a View for each of these IDs, or nil if there is no such post. The View of a deleted
-// post has Deleted set. At most one round trip, or two if an author is not in memory.
+// Get returns a View for each ID, or nil for a post that does not exist. The View of a deleted post
+// has Deleted set. At most one round trip, or two if an author is not in memory.
 func (s *Views) Get(ctx context.Context, ids ...int64) ([]*View, error) {
 	s.asked.Add(int64(len(ids)))
 	all, err := s.kept.GetMany(ctx, ids, watched.Ask[*View]{Load: s.load})
@@ -83,8 +84,8 @@ func (s *Views) Get(ctx context.Context, ids ...int64) ([]*View, error) {
 	return all, nil
 }
 
-// Remembered returns a post as it was some time ago, or nil if it is not in memory. Use it for what
-// does not change: its author and its original.
+// Remembered returns a post as it was some time ago, or nil if the post is not in memory. Use it
+// only for data that does not change, such as the author and the original.
 func (s *Views) Remembered(id int64) *View {
 	if view := s.kept.Latest(id); s.db.Link.Watched() && view != nil && view.ID != 0 {
 		return view

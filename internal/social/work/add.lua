@@ -1,11 +1,11 @@
--- Adds tasks. Tasks that already exist are started again: finishing an earlier run does not
--- remove them.
+-- Adds tasks. A task that already exists is started again; finishing an earlier run does not remove
+-- the task.
 -- KEYS[1]   the tasks
--- KEYS[2]   the list that wakes a process, for their class
--- ARGV[1]   their class
--- ARGV[2]   how long the caller leases them, in microseconds; 0: they wait for any process
--- ARGV[3..] the tasks
--- Reply     the replication history, and their tokens
+-- KEYS[2]   the list that wakes a process, for the class of the new tasks
+-- ARGV[1]   the class of the new tasks
+-- ARGV[2]   the length of the caller's lease in microseconds; 0 if the tasks wait for any process
+-- ARGV[3..] the new tasks
+-- Reply     the replication history, and the tokens of the new tasks
 first_write(KEYS[1])
 local reply, t = {(history())}, now()
 for i = 3, #ARGV do

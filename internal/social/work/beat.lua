@@ -1,7 +1,7 @@
 -- Records that a process serves the site.
--- KEYS[1]   the processes, by the latest sign of life
+-- KEYS[1]   the processes, by the latest heartbeat
 -- ARGV[1]   the process
--- ARGV[2]   how long a sign of life counts, in milliseconds; 0: the process ends
+-- ARGV[2]   the lifetime of a heartbeat in milliseconds; 0 if the process ends
 -- Reply     the number of processes
 first_write(KEYS[1])
 local t = redis.call('TIME')

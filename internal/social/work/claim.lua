@@ -1,21 +1,22 @@
 -- Leases tasks to the caller: for each class first tasks that were started and abandoned, then
--- waiting ones.
+-- waiting tasks.
 -- KEYS[1]   the tasks
--- KEYS[2]   how often each was started
+-- KEYS[2]   the number of starts of each task
 -- KEYS[3..] for each class, the list that wakes a process
 -- ARGV[1]   the length of a lease, in microseconds
--- ARGV[2..] for each class: its number, the maximum number of tasks, and for how many microseconds
---           they must have been due; then the kinds of tasks that the caller knows
--- Reply     the replication history; the number of replicas; how many short and long tasks are
---           waiting; in how many microseconds the next task is due, -1 for none; then for each task
---           its name, its token, how often it was started, and whether its process abandoned it
+-- ARGV[2..] for each class: its number, the maximum number of tasks, and the time for which a task
+--           must have been due, in microseconds; then the kinds of tasks that the caller can run
+-- Reply     the replication history; the number of replicas; the number of waiting short and long
+--           tasks; the time until the next task is due, in microseconds, -1 if there is none; then
+--           for each task its name, its token, the number of its starts, and whether its process
+--           abandoned it
 local classes, known, t = #KEYS - 2, {}, now()
 for i = 2 + 3 * classes, #ARGV do
   known[ARGV[i]] = true
 end
 local id, replicas = history()
 local reply = {id, replicas, 0, -1}
--- Takes tasks from a band. Tasks of other kinds are left to a process that knows them.
+-- Leases at most want tasks from a band. Tasks of other kinds are left to other processes.
 local function take(class, band, late, want)
   local got, from = 0, 0
   while got < want and from < 2000 do
@@ -26,11 +27,11 @@ local function take(class, band, late, want)
     first_write(KEYS[1])
     for i = 1, #page, 2 do
       if known[string.match(page[i], '^[^:]*')] then
-        local left = band == begun(class) and page[i + 1] % 2 == 0 and 1 or 0
+        local abandoned = band == begun(class) and page[i + 1] % 2 == 0 and 1 or 0
         reply[#reply + 1] = page[i]
         reply[#reply + 1] = lease(KEYS[1], class, page[i], t + ARGV[1])
         reply[#reply + 1] = redis.call('HINCRBY', KEYS[2], page[i], 1)
-        reply[#reply + 1] = left
+        reply[#reply + 1] = abandoned
         got = got + 1
       else
         from = from + 1
@@ -51,7 +52,7 @@ for c = 0, classes - 1 do
   end
   if want == 0 and redis.call('ZCOUNT', KEYS[1], int(begun(class)), int(begun(class) + t)) +
     redis.call('ZCOUNT', KEYS[1], int(waiting(class)), int(waiting(class) + t)) > 0 then
-    wake(KEYS[3 + c]) -- there is more than the caller can take
+    wake(KEYS[3 + c]) -- there are more tasks than the caller can take
   end
 end
 for class = 0, 1 do

@@ -24,17 +24,17 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Until a replica has a write, it can be lost with its master. So a task is finished, and a user is
-// told of success, only when two things are certain.
+// Until a replica has a write, the write can be lost with its master. So a task is finished, and
+// success is reported to a user, only if two conditions hold.
 //
 //   - The masters still have the replication histories that they had before the first write. After
 //     a failover or a restart, some writes may be lost.
-//   - All replicas of each master have acknowledged everything: any of them can be promoted. WAIT
-//     confirms that for the last write of its connection, so a round writes something itself, which
-//     covers everything that anybody wrote before.
+//   - All replicas of each master have acknowledged all writes, because any replica can be
+//     promoted. WAIT covers the last write of its own connection, so a round first writes
+//     something, which covers all earlier writes of all connections.
 //
 // On a single server without replicas, the script that finishes a task checks the history itself.
-// With several masters, a round asks all of them.
+// With several masters, a round asks all masters.
 
 //go:embed fence.lua
 var fenceSource string
@@ -44,29 +44,31 @@ var fenceScript = script.New(Library, fenceSource)
 const (
 	// roundTimeout limits a round.
 	roundTimeout = 3 * time.Second
-	// ackTimeout is how long replicas have to acknowledge, and slowAck how long once they have
-	// failed to.
+	// ackTimeout limits the wait for acknowledgments, and slowAck limits it once replicas have
+	// failed to acknowledge.
 	ackTimeout = time.Second
 	slowAck    = 10 * time.Millisecond
-	// uncertainFor is how long writes are uncertain after a replica fails to acknowledge, or
-	// disconnects: it may be about to replace its master. After that the others are asked without
-	// it, or the master counts as the only server that keeps the writes.
+	// uncertainFor is the time for which writes are uncertain after a replica fails to acknowledge
+	// or disconnects, because the replica may be about to replace its master. After that, a
+	// disconnected replica no longer has to acknowledge, and writes without acknowledgments count
+	// as kept by the master alone.
 	uncertainFor = 5 * time.Second
-	// replicaTimeout is how long finished tasks wait for a replica that acknowledges nothing, and
-	// how long one that has disconnected still counts: it may be about to replace its master.
+	// replicaTimeout is the time for which finished tasks wait for a replica that acknowledges
+	// nothing, and for which a disconnected replica still counts, because it may be about to
+	// replace its master.
 	replicaTimeout = 5 * time.Minute
-	// refreshAfter is how long a process may be idle before it asks the masters again for their
-	// state.
+	// refreshAfter is the time after which an idle process asks the masters again for their state.
 	refreshAfter = 5 * time.Second
-	// maxMovedSlots is how many slots of a master are tried that may be migrating to another.
+	// maxMovedSlots limits the tries of a round with slots that may be migrating to another master.
 	maxMovedSlots = 20
-	// maxUnconfirmed limits how many tasks wait for replicas. The rest is started again.
+	// maxUnconfirmed limits the number of tasks that wait for replicas. Further tasks are started
+	// again.
 	maxUnconfirmed = 1 << 13
-	// maxFinished limits the tasks that one script finishes.
+	// maxFinished limits the number of tasks that one script finishes.
 	maxFinished = 200
 )
 
-// fence knows the masters and asks their replicas for acknowledgments.
+// fence asks the masters for their replication histories and the replicas for acknowledgments.
 type fence struct {
 	client       rueidis.Client
 	log          *slog.Logger
@@ -76,20 +78,20 @@ type fence struct {
 
 	mu       sync.Mutex
 	identity string               // of all histories; empty if unknown
-	asked    time.Time            // when it was read
+	asked    time.Time            // when identity was read
 	address  string               // the address of the only master
 	seen     map[string]replicas  // by address of the master
-	behind   map[string]time.Time // since when the replicas of a master have not acknowledged
+	behind   map[string]time.Time // the time since which the replicas of a master have not acknowledged
 }
 
 // replicas describes the replicas of a master.
 type replicas struct {
-	lastSeen   time.Time // when it last had one
-	count      int64     // how many must acknowledge writes
-	countSince time.Time // when it last had that many
+	lastSeen   time.Time // when the master last had a replica
+	count      int64     // the number of replicas that must acknowledge writes
+	countSince time.Time // when the master last had that many replicas
 }
 
-// saw records how many replicas a master has.
+// saw records the number of replicas of a master.
 func (f *fence) saw(master string, n int64) {
 	r, now := f.seen[master], time.Now()
 	if n == 0 && r.count == 0 {
@@ -111,7 +113,7 @@ func newFence(client rueidis.Client, log *slog.Logger) *fence {
 	}
 }
 
-// unknownMark returns a mark that equals no other, for when the masters could not be asked.
+// unknownMark returns a unique mark, which is used if the masters cannot be asked.
 func (f *fence) unknownMark() string { return "unknown" + strconv.FormatInt(f.unknownMarks.Add(1), 10) }
 
 // mark returns the identity of the replication histories.
@@ -139,13 +141,14 @@ func (f *fence) replicated() bool {
 	return len(f.seen) > 0
 }
 
-// since is mark for writes that follow a script which has seen the given replication history.
+// since returns the mark for writes that follow a script, which has seen the given replication
+// history.
 func (f *fence) since(ctx context.Context, history string) string {
 	if f.cluster {
 		return f.mark(ctx)
 	}
 	mark := f.mark(ctx)
-	if !strings.HasPrefix(mark, history) { // it was read before a failover
+	if !strings.HasPrefix(mark, history) { // the identity was read before a failover
 		f.mu.Lock()
 		f.identity = ""
 		f.mu.Unlock()
@@ -166,7 +169,7 @@ func (f *fence) note(history, replicas rueidis.RedisMessage) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !strings.HasPrefix(f.identity, id) {
-		f.identity = "" // read again when it is needed
+		f.identity = "" // the next call of mark reads the identity again
 	} else {
 		f.asked = time.Now()
 	}
@@ -180,12 +183,12 @@ func (f *fence) note(history, replicas rueidis.RedisMessage) {
 // sameHistories reports whether the writes since a mark are part of the histories with the identity
 // now; see lib.lua.
 func sameHistories(mark, now string) bool {
-	was, is := strings.Fields(mark), strings.Fields(now)
-	if len(was) != len(is) {
+	oldIDs, newIDs := strings.Fields(mark), strings.Fields(now)
+	if len(oldIDs) != len(newIDs) {
 		return false
 	}
-	for i := range is {
-		before, after := strings.Split(was[i], ":"), strings.Split(is[i], ":")
+	for i := range newIDs {
+		before, after := strings.Split(oldIDs[i], ":"), strings.Split(newIDs[i], ":")
 		if len(before) != 3 || len(after) != 3 {
 			return false
 		}
@@ -199,8 +202,8 @@ func sameHistories(mark, now string) bool {
 // roundResult is the result of a round.
 type roundResult struct {
 	identity    string
-	kept        bool // replicas have everything written before the round
-	newlyBehind bool // replicas are behind, and were not a few seconds ago
+	kept        bool // the replicas have all writes before the round
+	newlyBehind bool // replicas are behind, and were not behind a few seconds ago
 }
 
 // round asks all masters for their identities and, if acks is set, waits for their replicas.
@@ -210,11 +213,11 @@ func (f *fence) round(ctx context.Context, acks bool) (roundResult, error) {
 		return roundResult{}, fmt.Errorf("social: ask for the masters: %w", err)
 	}
 	answers, errs := make([]answer, len(servers)), make([]error, len(servers))
-	var all sync.WaitGroup
+	var wg sync.WaitGroup
 	for i, server := range servers {
-		all.Go(func() { answers[i], errs[i] = f.ask(ctx, server, acks) })
+		wg.Go(func() { answers[i], errs[i] = f.ask(ctx, server, acks) })
 	}
-	all.Wait()
+	wg.Wait()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := errors.Join(errs...); err != nil {
@@ -263,10 +266,10 @@ func process(id string) string {
 	return rest
 }
 
-// answer is the reply of a master.
+// answer is the state of a master.
 type answer struct {
-	id       string // the identity of its replication history
-	address  string // its address, which is the same after a restart
+	id       string // the identity of the replication history
+	address  string // the address of the master, which is the same after a restart
 	replicas int64
 	acked    bool // all replicas have all writes
 }
@@ -275,13 +278,13 @@ type answer struct {
 func (f *fence) ask(ctx context.Context, server nodes.Master, acks bool) (answer, error) {
 	b, a := server.Client.B(), answer{address: server.Address}
 	f.mu.Lock()
-	at := a.address
+	address := a.address
 	if !f.cluster {
-		at = f.address
+		address = f.address
 	}
-	expected := f.seen[at].count
+	expected := f.seen[address].count
 	timeout := ackTimeout
-	if _, ok := f.behind[at]; ok {
+	if _, ok := f.behind[address]; ok {
 		timeout = slowAck
 	}
 	f.mu.Unlock()
@@ -321,11 +324,12 @@ func (f *fence) ask(ctx context.Context, server nodes.Master, acks bool) (answer
 			a.acked = err == nil && n >= expected
 			return a, nil
 		}
-		expected = a.replicas // another one has connected
+		expected = a.replicas // another replica has connected
 	}
 }
 
-// localAddress returns the server's end of a connection, empty if the client may not ask for it.
+// localAddress returns the server's address from CLIENT INFO, or an empty string if the client may
+// not run the command.
 func localAddress(info rueidis.RedisResult) string {
 	text, _ := info.ToString()
 	_, rest, _ := strings.Cut(text, " laddr=")
@@ -338,11 +342,11 @@ type ended struct {
 	*Held
 	mark   string
 	since  time.Time
-	result chan error // for the caller; nil if none is waiting
-	known  bool       // it was examined
+	result chan error // for the caller; nil if no caller is waiting
+	known  bool       // the task was examined, so it is not in Engine.unsettled
 }
 
-// resolve tells the caller the result, if one is waiting.
+// resolve sends the result to the caller, if a caller is waiting.
 func (e *Engine) resolve(x *ended, err error) {
 	if !x.known {
 		x.known = true
@@ -368,7 +372,7 @@ func (e *Engine) offer(ctx context.Context, x *ended) bool {
 	return false
 }
 
-// submit submits tasks to be finished, and waits until they are known to be kept.
+// submit submits tasks to be finished, and waits until their writes are known to be kept.
 func (e *Engine) submit(ctx context.Context, all ...*ended) error {
 	results := make([]chan error, 0, len(all))
 	for i, x := range all {
@@ -381,18 +385,18 @@ func (e *Engine) submit(ctx context.Context, all ...*ended) error {
 		}
 		results = append(results, result)
 	}
-	var failed error
+	var firstErr error
 	for _, result := range results {
 		select {
 		case err := <-result:
-			failed = cmp.Or(failed, err)
+			firstErr = cmp.Or(firstErr, err)
 		case <-e.ctx.Done():
 			return uncertain(nil)
 		case <-ctx.Done():
 			return uncertain(ctx.Err())
 		}
 	}
-	return failed
+	return firstErr
 }
 
 // uncertain wraps reason, which may be nil, in social.ErrUncertain.
@@ -403,8 +407,8 @@ func uncertain(reason error) error {
 	return fmt.Errorf("%w: %w", social.ErrUncertain, reason)
 }
 
-// settle finishes ended tasks until the engine is closed, batching all that end while it waits for
-// a server.
+// settle finishes ended tasks until the engine is closed. It batches the tasks that end while it
+// waits for a server.
 func (e *Engine) settle() {
 	var waiting []*ended
 	timer := time.NewTimer(refreshAfter)
@@ -440,15 +444,15 @@ func (e *Engine) settle() {
 	}
 }
 
-// isOld reports whether an idle process has not heard from the masters for a while.
+// isOld reports whether the state of the masters was last read more than refreshAfter ago.
 func (f *fence) isOld() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return time.Since(f.asked) >= refreshAfter
 }
 
-// finish finishes what can be finished, and returns what must wait longer.
-func (e *Engine) finish(all []*ended) (rest []*ended) {
+// finish finishes the tasks that can be finished, and returns the tasks that must wait longer.
+func (e *Engine) finish(all []*ended) (waiting []*ended) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.ctx), roundTimeout)
 	defer cancel()
 	done, fenced := all, e.fence.cluster || e.fence.replicated()
@@ -465,27 +469,28 @@ func (e *Engine) finish(all []*ended) (rest []*ended) {
 			case now.kept || time.Since(x.since) > replicaTimeout:
 				done = append(done, x)
 			case now.newlyBehind:
-				rest = append(rest, e.wait([]*ended{x}, errBehind)...)
-			default: // known to be behind: the master has it
-				rest = append(rest, e.wait([]*ended{x}, nil)...)
+				waiting = append(waiting, e.wait([]*ended{x}, errBehind)...)
+			default: // the replicas are known to be behind, and the master has the writes
+				waiting = append(waiting, e.wait([]*ended{x}, nil)...)
 			}
 		}
 	}
 	for chunk := range slices.Chunk(done, maxFinished) {
-		rest = append(rest, e.remove(ctx, chunk, fenced)...)
+		waiting = append(waiting, e.remove(ctx, chunk, fenced)...)
 	}
-	if more := len(rest) - maxUnconfirmed; more > 0 {
-		for _, x := range rest[:more] {
-			e.drop(x.Held) // its lease expires, and it is started again
+	if excess := len(waiting) - maxUnconfirmed; excess > 0 {
+		for _, x := range waiting[:excess] {
+			e.drop(x.Held) // the lease expires, and the task is started again
 		}
-		rest = rest[more:]
+		waiting = waiting[excess:]
 	}
-	return rest
+	return waiting
 }
 
+// errBehind means that replicas have not acknowledged writes.
 var errBehind = errors.New("the replicas do not answer")
 
-// wait tells callers the result, and returns the tasks among all.
+// wait sends the result to the callers, and returns the tasks, which continue to wait.
 func (e *Engine) wait(all []*ended, err error) (tasks []*ended) {
 	if err != nil {
 		err = uncertain(err)
@@ -509,8 +514,8 @@ func (e *Engine) repeat(x *ended) {
 }
 
 // remove removes tasks that are done, and returns those that it could not remove. If fenced is
-// false, nobody has asked the replicas: then the server tells whether it has any by now.
-func (e *Engine) remove(ctx context.Context, done []*ended, fenced bool) (rest []*ended) {
+// false, the replicas have not been asked; remove asks them if the server has replicas by now.
+func (e *Engine) remove(ctx context.Context, done []*ended, fenced bool) (waiting []*ended) {
 	var args []string
 	var asked []*ended
 	for _, x := range done {
@@ -519,7 +524,7 @@ func (e *Engine) remove(ctx context.Context, done []*ended, fenced bool) (rest [
 			continue
 		}
 		token, ok := e.ending(x.Held)
-		if !ok { // another process has it
+		if !ok { // another process holds the task
 			e.resolve(x, nil)
 			continue
 		}

@@ -18,9 +18,9 @@ import (
 type Held struct {
 	Member string
 	class  Class
-	tries  int64                   // how often it was started from the queue; 0 if this process has added it
-	mark   string                  // the replication histories before its first write; see Engine.Mark
-	end    context.CancelCauseFunc // cancels its context; may be nil
+	tries  int64                   // the number of starts from the queue; 0 if this process has added the task
+	mark   string                  // the replication histories before the first write; see Engine.Mark
+	end    context.CancelCauseFunc // cancels the context of the task; may be nil
 
 	// Guarded by Engine.mu.
 	token   string
@@ -31,7 +31,7 @@ type Held struct {
 // Mark identifies the replication histories before the first write of the task; see Engine.Fenced.
 func (h *Held) Mark() string { return h.mark }
 
-// maxTries returns how often the task is tried.
+// maxTries returns the maximum number of tries of the task.
 func (h *Held) maxTries() int64 {
 	if h.class == Mail {
 		return maxMailTries
@@ -58,17 +58,17 @@ func (e *Engine) ending(h *Held) (token string, ok bool) {
 	return h.token, ok
 }
 
-// keep resumes renewing a lease after the command that was to end it has failed.
+// keep resumes renewing a lease after the command that should have ended the lease has failed.
 func (e *Engine) keep(h *Held) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	h.ends = false
 }
 
-// maxRenewed limits the leases that one script renews.
+// maxRenewed limits the number of leases that one script renews.
 const maxRenewed = 200
 
-// renewUntilClosed renews the leases of this process.
+// renewUntilClosed renews the leases of this process until the engine is closed.
 func (e *Engine) renewUntilClosed() {
 	tick := time.NewTicker(Lease / 5)
 	defer tick.Stop()
@@ -85,21 +85,21 @@ func (e *Engine) renewUntilClosed() {
 // renew renews the leases that are older than a fifth of their length. It cancels tasks that
 // another process has taken.
 func (e *Engine) renew() {
-	e.mu.Lock() // until the new tokens are known, ending a task has to wait
+	e.mu.Lock() // a task cannot be ended until its new token is known
 	defer e.mu.Unlock()
-	var all []*Held
+	var due []*Held
 	for h := range e.held {
 		if !h.ends && time.Since(h.renewed) >= Lease/5 {
-			all = append(all, h)
+			due = append(due, h)
 		}
 	}
-	if len(all) == 0 {
+	if len(due) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.ctx), commandTimeout)
 	defer cancel()
 	var calls []script.Call
-	for chunk := range slices.Chunk(all, maxRenewed) {
+	for chunk := range slices.Chunk(due, maxRenewed) {
 		args := []string{micros(Lease)}
 		for _, h := range chunk {
 			args = append(args, h.Member, h.token, strconv.Itoa(int(h.class)))
@@ -108,8 +108,8 @@ func (e *Engine) renew() {
 	}
 	began := time.Now()
 	for _, res := range renewScript.RunMany(ctx, e.client, calls) {
-		chunk := all[:min(maxRenewed, len(all))]
-		all = all[len(chunk):]
+		chunk := due[:min(maxRenewed, len(due))]
+		due = due[len(chunk):]
 		tokens, err := res.AsStrSlice()
 		if err != nil {
 			e.log.Debug("cannot renew the leases on tasks", "key", storage.Tasks, "error", err)
@@ -130,8 +130,8 @@ func (e *Engine) renew() {
 	}
 }
 
-// leave leaves a task to any process after a pause; if uncounted is set, this try does not count as
-// a failure. If the command fails, the lease expires by itself.
+// leave leaves a task to any process after a pause. If uncounted is set, this try does not count as
+// a failure. If the command fails, the lease expires.
 func (e *Engine) leave(h *Held, pause time.Duration, uncounted bool) {
 	e.leaveAs(h, micros(pause), uncounted, "0")
 }
@@ -146,17 +146,17 @@ func (e *Engine) leaveAs(h *Held, pause string, uncounted bool, letter ...string
 		return
 	}
 	defer e.drop(h)
-	isFree := "0"
+	skipCount := "0"
 	if uncounted && h.tries > 0 {
-		isFree = "1"
+		skipCount = "1"
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.ctx), commandTimeout)
 	defer cancel()
 	class := strconv.Itoa(int(h.class))
 	err := leaveScript.Run(ctx, e.client, []string{storage.Tasks, storage.Tries, storage.DeadTasks, storage.WakeKey(int(h.class))},
-		append([]string{h.Member, token, class, pause, isFree}, letter...)).Error()
+		append([]string{h.Member, token, class, pause, skipCount}, letter...)).Error()
 	if err != nil {
-		e.log.Debug("cannot hand over a task: other processes will start it a few seconds later", "task", h.Member, "error", err)
+		e.log.Debug("cannot hand over a task; other processes will start it a few seconds later", "task", h.Member, "error", err)
 	}
 }
 

@@ -22,7 +22,7 @@ var dropSource string
 var dropScript = script.New(dropSource).Retryable()
 
 const (
-	// maxLetters is how many dead letters are kept.
+	// maxLetters is the maximum number of dead letters that are kept.
 	maxLetters = 1000
 	// maxError limits the text of an error, in bytes.
 	maxError = 500
@@ -62,7 +62,7 @@ func (e *Engine) Letters(ctx context.Context) ([]Letter, error) {
 }
 
 // RetryLetters queues the task of each dead letter again, and removes dead letters that name no
-// task because they are damaged. It returns how many of each.
+// task because they are damaged. It returns the number of both.
 func (e *Engine) RetryLetters(ctx context.Context) (queued, removed int, err error) {
 	all, err := e.Letters(ctx)
 	if err != nil {
@@ -91,12 +91,12 @@ func (e *Engine) RetryLetters(ctx context.Context) (queued, removed int, err err
 // State describes the unfinished tasks of a class.
 type State struct {
 	Unfinished int64         // tasks, including running ones
-	Oldest     time.Duration // how long the oldest task that no process has started has been waiting
+	Oldest     time.Duration // the waiting time of the oldest task that no process has started
 	Overdue    time.Duration // the longest delay of a task that a process should have started or renewed
 	Stats      Stats
 }
 
-// Stats counts what this process has done for a class since its start.
+// Stats counts the tasks of a class in this process since its start.
 type Stats struct {
 	Done      int64 // finished tasks
 	Failed    int64 // failed tries
@@ -112,7 +112,8 @@ const (
 	epoch = 1_704_067_200_000_000
 )
 
-// Overdue returns how long a task with a score has been due; it is negative if it is not due yet.
+// Overdue returns the time for which a task with the given score has been due. It is negative if
+// the task is not due yet.
 func Overdue(score float64) time.Duration {
 	from := math.Floor(score/band) * band
 	return time.Duration(time.Now().UnixMicro()-epoch-int64(score-from)) * time.Microsecond
@@ -159,7 +160,7 @@ func (e *Engine) States(ctx context.Context) ([classes]State, error) {
 	return all, nil
 }
 
-// Backlog returns how many short and long tasks are waiting, as of at most ten seconds ago. No
+// Backlog returns the number of waiting short and long tasks, as of at most ten seconds ago. No
 // round trip if this process runs tasks, otherwise at most one per second.
 func (e *Engine) Backlog(ctx context.Context) (int64, error) {
 	maxAge := time.Second

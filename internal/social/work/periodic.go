@@ -29,10 +29,10 @@ type Periodic struct {
 	Do    func(ctx context.Context) error
 }
 
-// Repeat does periodic work until ctx ends. One of the processes that call Repeat does it, one
-// interval after it was last started, or later if it takes longer. If a process dies, its work is
-// done again one interval later. Work must tolerate running twice at once, for example after a
-// process was suspended. Errors are logged. One round trip whenever some work is due.
+// Repeat does periodic work until ctx ends. One of the processes that call Repeat starts the work,
+// one interval after the last start, or later if the work takes longer. If a process dies, its work
+// is started again one interval later. Work must tolerate running twice at once, for example after
+// a process was suspended. Errors are logged. One round trip whenever any work is due.
 func (e *Engine) Repeat(ctx context.Context, all ...Periodic) {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -79,7 +79,8 @@ func (e *Engine) Repeat(ctx context.Context, all ...Periodic) {
 	}
 }
 
-// chooseRepeated runs periodic.lua.
+// chooseRepeated returns the names of the work that this process must start now, and the time until
+// the next work is due.
 func (e *Engine) chooseRepeated(ctx context.Context, args []string) (next time.Duration, due map[string]bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()

@@ -2,7 +2,7 @@
 -- KEYS[1]   the tasks
 -- ARGV[1]   the length of the leases, in microseconds
 -- ARGV[2..] for each task: its name, its token and its class
--- Reply     the new tokens, empty for a task that the caller no longer holds
+-- Reply     the new token of each task, empty if the caller no longer holds the task
 first_write(KEYS[1])
 local reply, t = {}, now()
 for i = 2, #ARGV, 3 do

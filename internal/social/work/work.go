@@ -1,25 +1,25 @@
 // Package work runs background tasks, and guarantees that they finish, whatever interrupts them.
 //
-// A task is a text, "<kind>:<argument>", that can be run again from its beginning at any time. It
-// is a member of one sorted set from before its first write until everything is written and, if
-// there are replicas, every replica of each master has it. The score says when the task is due, in
-// microseconds of the server's clock. A process that runs a task has a lease on it, which it
-// renews; if the process dies, the task is due when the lease expires, and another process starts
-// it again, before new tasks. The score is also the token of the lease: a process finishes a task
-// by naming the score that it has set, so it cannot finish a task that another process has started
-// again.
+// A task is a text, "<kind>:<argument>", that can be run again from its beginning at any time. The
+// task is a member of one sorted set from before its first write until everything is written and,
+// if there are replicas, every replica of each master has the writes. The score is the time at
+// which the task is due, in microseconds of the server's clock. A process that runs a task holds a
+// lease on the task, which the process renews. If the process dies, the task is due when the lease
+// expires, and another process starts the task again, before new tasks. The score is also the token
+// of the lease: a process finishes a task by naming the score that it has set, so it cannot finish
+// a task that another process has started again.
 //
 //   - An Engine runs work that a caller waits for as a task (Do), and work that can wait (Queue).
 //   - A task that fails is retried with exponential back-off. After a number of tries it becomes a
-//     dead letter, which an operator can read and retry. So does a task that kills each process that
-//     runs it.
+//     dead letter, which an operator can read and retry. So does a task that kills each process
+//     that runs it.
 //   - There are three classes of tasks, each with a band of scores, so that short tasks do not wait
 //     for long ones, and neither waits for a mail server.
-//   - An idle process waits in one BLPOP, which an addition ends, and polls for due tasks every five
-//     seconds.
+//   - An idle process waits in one BLPOP, which an addition ends, and polls for due tasks every
+//     five seconds.
 //   - Periodic work is in another sorted set, by due time; see Repeat.
-//   - Work that an Engine has acknowledged is on all replicas of each master; see fence.go. If that
-//     is not certain, the error is social.ErrUncertain.
+//   - Work that an Engine has acknowledged is on all replicas of each master; see fence.go. If a
+//     write may be missing there, the error is social.ErrUncertain.
 package work
 
 import (
@@ -80,14 +80,14 @@ var (
 	beatScript = script.New(Library, beatSource).Retryable()
 )
 
-// Lease is how long a process holds a task without renewing its lease.
+// Lease is the time for which a process holds a task without renewing the lease.
 const Lease = 5 * time.Second
 
 // LeaseText is Lease in microseconds, for scripts that lease a task.
 var LeaseText = micros(Lease)
 
 const (
-	// noteLease is how long a caller has after Note before other processes start the task.
+	// noteLease is the time after Note before other processes start the task.
 	noteLease = 15 * time.Second
 	// againPause is the pause after ErrAgain.
 	againPause = time.Second
@@ -95,30 +95,30 @@ const (
 	laterPause = 10 * time.Second
 	// outagePause is the pause after a try that failed because a server was unavailable.
 	outagePause = 2 * time.Second
-	// firstPause and maxPause are the pauses after the first failure and after many: each pause is
-	// three times as long as the previous one.
+	// firstPause and maxPause are the pauses after the first failure and after many failures. Each
+	// pause is three times as long as the previous one.
 	firstPause = time.Second
 	maxPause   = 5 * time.Minute
-	// maxTries is how often a task is tried, over about half an hour. A mail is tried until it is
-	// too old.
+	// maxTries is the maximum number of tries of a task, which take about half an hour. A mail is
+	// tried until it is too old.
 	maxTries     = 12
 	maxMailTries = 1000
-	// commandTimeout limits a command that nobody waits for.
+	// commandTimeout limits a command that no caller waits for.
 	commandTimeout = 3 * time.Second
-	// maxAdded limits the tasks that one command adds.
+	// maxAdded limits the number of tasks that one command adds.
 	maxAdded = 1000
 )
 
 var (
-	// ErrAgain: the task has done all it can for now, and will be repeated in a second. It is not a
-	// failure.
+	// ErrAgain means that the task has done all it can for now, and is to be repeated in a second.
+	// It is not a failure.
 	ErrAgain = errors.New("work: to be repeated")
-	// ErrLater is like ErrAgain, but in ten seconds.
+	// ErrLater is like ErrAgain, but the task is repeated in ten seconds.
 	ErrLater = fmt.Errorf("%w later", ErrAgain)
-	// ErrElsewhere: this process cannot run the task, because that needs something only other
-	// processes have. The task is left to them.
+	// ErrElsewhere means that this process lacks something that the task needs. The task is left to
+	// other processes.
 	ErrElsewhere = errors.New("work: another process can do this task")
-	// errLost: another process holds the task.
+	// errLost means that another process holds the task.
 	errLost = errors.New("work: the lease was lost")
 )
 
@@ -138,6 +138,7 @@ func (c Class) String() string { return [classes]string{"short", "long", "mail"}
 // Func runs a task, given the argument of its member.
 type Func func(ctx context.Context, argument string) error
 
+// kind is a kind of tasks.
 type kind struct {
 	run   Func
 	class Class
@@ -170,11 +171,11 @@ type Engine struct {
 	held map[*Held]struct{}
 }
 
-// counters count what this process has done.
+// counters count the tasks of a class in this process.
 type counters struct{ done, failed, dead, lost, reclaimed atomic.Int64 }
 
-// New returns an engine on the database behind client, which the caller keeps owning. Start starts
-// it, and Close stops it.
+// New returns an engine on the database of client, which the caller must close. Start starts the
+// engine, and Close stops it.
 func New(client rueidis.Client, log *slog.Logger) *Engine {
 	e := &Engine{
 		client: client, log: log, kinds: map[string]kind{}, fence: newFence(client, log), ended: make(chan *ended, 1024),
@@ -190,9 +191,9 @@ func (e *Engine) Handle(name string, run Func) { e.kinds[name] = kind{run, Short
 // HandleLong is like Handle for tasks that take more than a moment.
 func (e *Engine) HandleLong(name string, run Func) { e.kinds[name] = kind{run, Long} }
 
-// HandleMail is like Handle for tasks that wait for a mail server. A process without one takes only
-// those that have been due for long: its function ends those that nobody can run any more, and
-// returns ErrAgain for the others.
+// HandleMail is like Handle for tasks that wait for a mail server. A process without a mail server
+// takes only tasks that have been due for long: its function ends the tasks that no process can run
+// any more, and returns ErrAgain for the others.
 func (e *Engine) HandleMail(name string, run Func, hasServer bool) {
 	e.kinds[name], e.mails = kind{run, Mail}, hasServer
 }
@@ -208,14 +209,15 @@ func (e *Engine) Start(works bool) {
 	}
 }
 
-// Close stops the background tasks and waits for them. Other processes take them over immediately.
+// Close stops the background tasks and waits for them. Other processes take over unfinished tasks
+// immediately.
 func (e *Engine) Close() {
 	e.stop()
 	e.worker.Wait()
 	e.mu.Lock()
-	left := slices.Collect(maps.Keys(e.held))
+	unfinished := slices.Collect(maps.Keys(e.held))
 	e.mu.Unlock()
-	for _, h := range left {
+	for _, h := range unfinished {
 		e.leave(h, 0, false)
 	}
 }
@@ -245,6 +247,7 @@ func Served(ctx context.Context, client rueidis.Client) (bool, error) {
 	return client.Do(ctx, client.B().Exists().Key(storage.Processes).Build()).AsBool()
 }
 
+// classOf returns the class of a task.
 func (e *Engine) classOf(member string) Class {
 	name, _, _ := strings.Cut(member, ":")
 	return e.kinds[name].class // Short if unknown
@@ -260,38 +263,39 @@ func (e *Engine) call(ctx context.Context, member string) error {
 	return k.run(ctx, argument)
 }
 
+// micros formats a duration in microseconds.
 func micros(d time.Duration) string { return strconv.FormatInt(d.Microseconds(), 10) }
 
 // add adds tasks, and returns their tokens and the replication history. One round trip per
 // thousand.
 func (e *Engine) add(ctx context.Context, lease time.Duration, members []string) (tokens []string, history string, err error) {
 	var calls []script.Call
-	var of [][]int
+	var chunks [][]int // the indexes of the members of each call
 	for class := range classes {
-		var all []int
+		var indexes []int
 		for i, member := range members {
 			if e.classOf(member) == class {
-				all = append(all, i)
+				indexes = append(indexes, i)
 			}
 		}
-		for chunk := range slices.Chunk(all, maxAdded) {
+		for chunk := range slices.Chunk(indexes, maxAdded) {
 			args := []string{strconv.Itoa(int(class)), micros(lease)}
 			for _, i := range chunk {
 				args = append(args, members[i])
 			}
 			calls = append(calls, script.Call{Keys: []string{storage.Tasks, storage.WakeKey(int(class))}, Args: args})
-			of = append(of, chunk)
+			chunks = append(chunks, chunk)
 		}
 	}
 	tokens = make([]string, len(members))
 	for c, res := range addScript.RunMany(ctx, e.client, calls) {
-		chunk, err := res.AsStrSlice()
+		reply, err := res.AsStrSlice()
 		if err != nil {
 			return nil, "", fmt.Errorf("social: key %s: %w", storage.Tasks, err)
 		}
-		history = chunk[0]
-		for i, token := range chunk[1:] {
-			tokens[of[c][i]] = token
+		history = reply[0]
+		for i, token := range reply[1:] {
+			tokens[chunks[c][i]] = token
 		}
 	}
 	if lease == 0 {
@@ -303,9 +307,9 @@ func (e *Engine) add(ctx context.Context, lease time.Duration, members []string)
 	return tokens, history, nil
 }
 
-// Note records tasks before their first write: from then on they will be finished, whatever
-// interrupts them. Other processes start them fifteen seconds later, or when Queue is called. One
-// round trip per thousand.
+// Note records tasks before their first write. From then on the tasks will be finished, whatever
+// interrupts them. Other processes start the tasks fifteen seconds later, or when Queue is called.
+// One round trip per thousand.
 func (e *Engine) Note(ctx context.Context, members ...string) error {
 	_, history, err := e.add(ctx, noteLease, members)
 	if err != nil {
@@ -314,8 +318,8 @@ func (e *Engine) Note(ctx context.Context, members ...string) error {
 	return e.Fenced(ctx, e.fence.since(ctx, history))
 }
 
-// Queue leaves recorded tasks to the background. One round trip. If it fails, they start a few
-// seconds later.
+// Queue leaves recorded tasks to any process. One round trip. If the command fails, the tasks start
+// a few seconds later.
 func (e *Engine) Queue(members ...string) {
 	if len(members) == 0 {
 		return
@@ -323,11 +327,11 @@ func (e *Engine) Queue(members ...string) {
 	ctx, cancel := context.WithTimeout(e.ctx, commandTimeout)
 	defer cancel()
 	if _, _, err := e.add(ctx, 0, members); err != nil && e.ctx.Err() == nil {
-		e.log.Warn("cannot queue a task, it will be finished later", "task", members[0], "error", err)
+		e.log.Warn("cannot queue a task; it will be finished later", "task", members[0], "error", err)
 	}
 }
 
-// Add is Queue for tasks that were not recorded with Note.
+// Add is like Queue, for tasks that were not recorded with Note.
 func (e *Engine) Add(ctx context.Context, members ...string) error {
 	if len(members) == 0 {
 		return nil
@@ -336,13 +340,14 @@ func (e *Engine) Add(ctx context.Context, members ...string) error {
 	return err
 }
 
-// Mark identifies the last known replication histories of all masters. Writes since then are kept
-// if Fenced says so. If the mark is outdated, Fenced does not.
+// Mark identifies the last known replication histories of all masters. Fenced with this mark
+// returns nil only if the writes since then are kept. If the mark is outdated, Fenced returns an
+// error.
 func (e *Engine) Mark(ctx context.Context) string { return e.fence.mark(ctx) }
 
 // Fenced waits until the replicas of all masters have everything that this process has written so
-// far. It returns social.ErrUncertain if some of that may be lost. It returns immediately if there
-// are no replicas, or while they do not answer.
+// far. It returns social.ErrUncertain if some of the writes may be lost. It returns immediately if
+// there are no replicas, or while the replicas do not answer.
 func (e *Engine) Fenced(ctx context.Context, mark string) error {
 	if !e.fence.replicated() {
 		return nil
@@ -350,8 +355,8 @@ func (e *Engine) Fenced(ctx context.Context, mark string) error {
 	return e.submit(ctx, &ended{mark: mark, result: make(chan error, 1)})
 }
 
-// Begin adds tasks that this process runs now: from then on they will be finished, whatever
-// interrupts them. Call End or Later for them. One round trip per thousand.
+// Begin adds tasks that this process runs now. From then on the tasks will be finished, whatever
+// interrupts them. The caller must call End or Later for the tasks. One round trip per thousand.
 func (e *Engine) Begin(ctx context.Context, members ...string) ([]*Held, error) {
 	tokens, history, err := e.add(ctx, Lease, members)
 	if err != nil {
@@ -364,6 +369,7 @@ func (e *Engine) Begin(ctx context.Context, members ...string) ([]*Held, error) 
 	return held, nil
 }
 
+// begin is Begin for one task.
 func (e *Engine) begin(ctx context.Context, member string) (*Held, error) {
 	held, err := e.Begin(ctx, member)
 	if err != nil {
@@ -372,12 +378,13 @@ func (e *Engine) begin(ctx context.Context, member string) (*Held, error) {
 	return held[0], nil
 }
 
-// Hold is Begin for a task that a script has leased, under the given replication history; see
+// Hold is like Begin, for a task that a script has leased under the given replication history; see
 // Library.
 func (e *Engine) Hold(ctx context.Context, member, token, history string) *Held {
 	return e.hold(member, token, e.fence.since(ctx, history))
 }
 
+// hold records that this process holds a task.
 func (e *Engine) hold(member, token, mark string) *Held {
 	h := &Held{Member: member, class: e.classOf(member), mark: mark, token: token, renewed: time.Now()}
 	e.mu.Lock()
@@ -386,8 +393,8 @@ func (e *Engine) hold(member, token, mark string) *Held {
 	return h
 }
 
-// End removes tasks that are done. If part of a task may be lost, it returns social.ErrUncertain
-// and leaves the task to the background. It may also return an error of the server; otherwise the
+// End removes tasks that are done. If writes of a task may be lost, it returns social.ErrUncertain
+// and leaves the task to any process. It may also return an error of the server; otherwise the
 // writes of the tasks are kept.
 func (e *Engine) End(ctx context.Context, held ...*Held) error {
 	all := make([]*ended, len(held))
@@ -397,20 +404,21 @@ func (e *Engine) End(ctx context.Context, held ...*Held) error {
 	return e.submit(ctx, all...)
 }
 
-// Later leaves tasks to the background that were interrupted by an error, or by ErrAgain.
+// Later leaves tasks that were interrupted by an error, or by ErrAgain, to any process.
 func (e *Engine) Later(ctx context.Context, err error, held ...*Held) {
 	for _, h := range held {
 		if !errors.Is(err, ErrAgain) {
-			e.log.WarnContext(ctx, "a task was interrupted, it will be finished later", "task", h.Member, "error", err)
+			e.log.WarnContext(ctx, "a task was interrupted; it will be finished later", "task", h.Member, "error", err)
 		}
 		e.leave(h, 0, false)
 	}
 }
 
-// Do runs a task: first does the part whose result the caller needs, and rest the remainder. Do
-// returns the error of first. If rest fails, or a crash interrupts the task, the function of the
-// task's kind runs it in the background. After an error of first, which may hide a success, or if
-// rest is nil, that function runs immediately. Work that Do has acknowledged is kept; see Fenced.
+// Do runs a task: first does the part whose result the caller needs, and rest does the remaining
+// part. Do returns the error of first. If rest fails, or a crash interrupts the task, the function
+// of the task's kind runs the task in the background. After an error of first, which may hide a
+// success, or if rest is nil, that function runs immediately. Work that Do has acknowledged is
+// kept; see Fenced.
 func (e *Engine) Do(ctx context.Context, member string, first, rest func(ctx context.Context) error) error {
 	h, err := e.begin(ctx, member)
 	if err != nil {
@@ -431,13 +439,13 @@ func (e *Engine) Do(ctx context.Context, member string, first, rest func(ctx con
 	return cmp.Or(failed, err)
 }
 
-// Run runs a task immediately. If it fails, it continues in the background, and its error is only
-// logged.
+// Run runs a task immediately. If the task fails, it continues in the background, and its error is
+// only logged.
 func (e *Engine) Run(ctx context.Context, member string) {
 	_ = e.Do(ctx, member, func(context.Context) error { return nil }, nil)
 }
 
-// Finish runs a task to completion, repeating it as often as necessary.
+// Finish runs a task to completion, and repeats it as often as necessary.
 func (e *Engine) Finish(ctx context.Context, member string) error {
 	h, err := e.begin(ctx, member)
 	if err != nil {
@@ -458,8 +466,8 @@ func (e *Engine) Finish(ctx context.Context, member string) error {
 	}
 }
 
-// Take runs a task that no process holds or, with force, any existing one. It reports whether this
-// process got the task and could run it: a task of a kind that only a newer version knows is left
+// Take runs a task that no process holds or, with force, any existing task. It reports whether this
+// process got the task and could run it: a task of a kind that only a newer version can run is left
 // to that version.
 func (e *Engine) Take(ctx context.Context, member string, force bool) (bool, error) {
 	if name, _, _ := strings.Cut(member, ":"); e.kinds[name].run == nil {
@@ -498,10 +506,10 @@ func (e *Engine) retry(ctx context.Context, h *Held) error {
 }
 
 // RunAll runs all due tasks that no process holds, in this process. A task that cannot be finished
-// does not delay the others: it is logged, left for later, and counted in the returned error.
+// does not delay the others. It is logged, left for later, and counted in the returned error.
 func (e *Engine) RunAll(ctx context.Context) error {
 	var failed int
-	var first error
+	var firstErr error
 	for {
 		tasks, _, err := e.claim(ctx, [classes]int{8, 8, 8})
 		if err != nil {
@@ -518,7 +526,7 @@ func (e *Engine) RunAll(ctx context.Context) error {
 			if err != nil {
 				e.log.WarnContext(ctx, "cannot finish an interrupted task, retrying later", "key", storage.Tasks, "member", h.Member, "error", err)
 				failed++
-				first = cmp.Or(first, err)
+				firstErr = cmp.Or(firstErr, err)
 			}
 		}
 		if len(tasks) > 0 {
@@ -532,7 +540,7 @@ func (e *Engine) RunAll(ctx context.Context) error {
 		}
 	}
 	if failed > 0 {
-		return fmt.Errorf("social: cannot finish %d members of %s, the first: %w", failed, storage.Tasks, first)
+		return fmt.Errorf("social: cannot finish %d members of %s, the first: %w", failed, storage.Tasks, firstErr)
 	}
 	return nil
 }

@@ -25,29 +25,30 @@ const (
 	poll = 5 * time.Second
 	// retryPoll is the pause after a failed poll.
 	retryPoll = 500 * time.Millisecond
-	// listenFor is how long one blocking wait for added tasks lasts, and busyListen how long while
+	// listenFor is the length of a blocking wait for added tasks, and busyListen the length while
 	// the process can run only some classes.
 	listenFor  = 30 * time.Second
 	busyListen = time.Second
-	// maxHeld is the number of held tasks at which a process takes no more: most of them are
-	// waiting for replicas.
+	// maxHeld is the number of held tasks at which a process takes no more tasks. Most held tasks
+	// wait for replicas then.
 	maxHeld = maxUnconfirmed / 2
-	// mailLate is how long a mail must have been due before a process without a mail server
-	// examines it.
+	// mailLate is the time for which a mail must have been due before a process without a mail
+	// server examines it.
 	mailLate = 10 * time.Minute
 )
 
-// slots is how many tasks of each class a process runs at once. Long tasks pause between writes for
-// other requests; two at once would fill each other's pauses.
+// slots is the number of tasks of each class that a process runs concurrently. Long tasks pause
+// between writes to let other requests through; two long tasks would fill each other's pauses.
 var slots = [classes]int{Short: 4, Long: 1, Mail: 4}
 
+// processName returns a unique name for this process.
 func processName() string {
 	host, _ := os.Hostname()
 	return fmt.Sprintf("%s-%d-%s", host, os.Getpid(), crand.Text()[:8])
 }
 
-// claim leases up to want due tasks of each class to this process, and returns in how long the next
-// one is due; -1 for none.
+// claim leases up to want due tasks of each class to this process. next is the time until the next
+// task is due; it is negative if there is none.
 func (e *Engine) claim(ctx context.Context, want [classes]int) (tasks []*Held, next time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
@@ -82,7 +83,7 @@ func (e *Engine) claim(ctx context.Context, want [classes]int) (tasks []*Held, n
 		token, _ := fields[1].ToString()
 		h := e.hold(member, token, mark)
 		h.tries, _ = fields[2].AsInt64()
-		if left, _ := fields[3].AsBool(); left {
+		if abandoned, _ := fields[3].AsBool(); abandoned {
 			e.counts[h.class].reclaimed.Add(1)
 			e.log.DebugContext(ctx, "resuming a task abandoned by another process", "task", member)
 		}
@@ -91,7 +92,7 @@ func (e *Engine) claim(ctx context.Context, want [classes]int) (tasks []*Held, n
 	return tasks, time.Duration(micro) * time.Microsecond, nil
 }
 
-// free returns how many more tasks of each class this process can start.
+// free returns the number of tasks of each class that this process can start.
 func (e *Engine) free() [classes]int {
 	var free [classes]int
 	for class := range free {
@@ -105,7 +106,7 @@ func (e *Engine) free() [classes]int {
 	return free
 }
 
-// work runs tasks until the engine is closed, and then waits for those that are running.
+// work starts tasks until the engine is closed.
 func (e *Engine) work() {
 	woken := make(chan struct{}, 1)
 	e.worker.Go(func() { e.listen(woken) })
@@ -121,24 +122,24 @@ func (e *Engine) work() {
 		case <-e.added:
 		case <-e.freed:
 		}
-		e.unsettled.Add(1) // see RunAll
+		e.unsettled.Add(1) // RunAll waits until the claimed tasks are counted
 		tasks, next, err := e.claim(e.ctx, e.free())
 		for _, h := range tasks {
 			e.start(h)
 		}
 		e.unsettled.Add(-1)
-		sleep := e.poll*3/4 + rand.N(e.poll/2)
+		pause := e.poll*3/4 + rand.N(e.poll/2)
 		switch {
 		case err != nil:
 			if e.ctx.Err() == nil && !failing && rediserr.Of(err) != rediserr.Unavailable {
 				e.log.Warn("cannot poll for tasks, retrying", "error", err)
 			}
-			sleep = retryPoll/2 + rand.N(retryPoll)
+			pause = retryPoll/2 + rand.N(retryPoll)
 		case next >= 0:
-			sleep = min(sleep, next+time.Millisecond+rand.N(20*time.Millisecond))
+			pause = min(pause, next+time.Millisecond+rand.N(20*time.Millisecond))
 		}
 		failing = err != nil
-		timer.Reset(sleep)
+		timer.Reset(pause)
 	}
 }
 
@@ -163,7 +164,7 @@ func (e *Engine) start(h *Held) {
 // run runs a claimed task.
 func (e *Engine) run(ctx context.Context, h *Held) {
 	if h.tries > h.maxTries() {
-		e.giveUp(h, fmt.Errorf("%d processes have started it and none has finished it", h.tries-1))
+		e.giveUp(h, fmt.Errorf("%d processes have started the task and none has finished it", h.tries-1))
 		return
 	}
 	err := e.call(ctx, h.Member)
@@ -180,7 +181,7 @@ func (e *Engine) run(ctx context.Context, h *Held) {
 	}
 }
 
-// listen waits for added tasks: an addition wakes one process that waits for its class.
+// listen waits for added tasks. An addition wakes one process that waits for the class of the task.
 func (e *Engine) listen(woken chan<- struct{}) {
 	for e.ctx.Err() == nil {
 		var keys []string
@@ -194,7 +195,7 @@ func (e *Engine) listen(woken chan<- struct{}) {
 				timeout = busyListen
 			}
 		}
-		if len(keys) == 0 { // the wake-up is for a process with a free slot
+		if len(keys) == 0 { // leave the wake-up to a process with a free slot
 			sleep.For(e.ctx, 20*time.Millisecond)
 			continue
 		}

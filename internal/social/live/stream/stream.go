@@ -1,9 +1,8 @@
 // Package stream implements the stream `live`: the published posts, in the order in which they
-// reached their timelines. Each process follows it, so that its pages show that there are new
-// posts.
+// reached their timelines. Each process follows the stream to announce new posts on open pages.
 //
 // An entry is written once the timelines have the post, and again when an interrupted fan-out is
-// finished: readers count a post once. The newest 10,000 or so are kept.
+// finished, so readers must ignore repeated posts. About 10,000 of the newest entries are kept.
 package stream
 
 import (
@@ -28,16 +27,16 @@ func ParseID(text string) (ID, bool) { return notify.ParseID(text) }
 type Entry struct {
 	ID           ID
 	Post, Author int64
-	Root         int64    // the first post of its conversation; 0 if it is not a reply
-	To           int64    // the author of its parent or original; 0 if it has neither
-	Of           int64    // the original; 0 if it is not a repost
+	Root         int64    // the first post of the conversation; 0 if the post is not a reply
+	To           int64    // the author of the parent or original; 0 if there is neither
+	Of           int64    // the original; 0 if the post is not a repost
 	Tags         []string // may be nil
 }
 
 // MaxLen is the approximate number of entries kept.
 const MaxLen = 10_000
 
-// AddCommand adds an entry; its ID is ignored. The command is not retried.
+// AddCommand returns the command that adds an entry. It ignores e.ID. The command is not retried.
 func AddCommand(client rueidis.Client, e Entry) rueidis.Completed {
 	cmd := client.B().Xadd().Key(storage.Live).Maxlen().Almost().Threshold(storage.Itoa(MaxLen)).Id("*").FieldValue().
 		FieldValue("post", storage.Itoa(e.Post)).
@@ -69,11 +68,11 @@ func parse(raw rueidis.XRangeEntry) (e Entry, ok bool) {
 	return e, e.Post != 0 && e.Author != 0
 }
 
-// batch limits how many entries are read at a time.
+// batch limits the number of entries per read.
 const batch = 1000
 
-// Newest returns the newest n entries, oldest first, and the ID of the last one, including damaged
-// ones. One round trip per thousand.
+// Newest returns the newest n entries, oldest first, without damaged ones. last is the ID of the
+// last entry, even if that entry is damaged. Newest takes one round trip per thousand entries.
 func Newest(ctx context.Context, client rueidis.Client, n int) (entries []Entry, last ID, err error) {
 	end := "+"
 	for n > 0 {
@@ -101,8 +100,8 @@ func Newest(ctx context.Context, client rueidis.Client, n int) (entries []Entry,
 	return entries, last, nil
 }
 
-// Next waits up to wait for entries after an ID, and returns them with the ID of the last one, or
-// with after if there were none. The command uses a separate connection.
+// Next waits up to wait for entries after an ID. It returns the entries and the ID of the last one,
+// or after if there are none. The command uses a separate connection.
 func Next(ctx context.Context, client rueidis.Client, after ID, wait time.Duration) (entries []Entry, last ID, err error) {
 	res := client.Do(ctx, client.B().Xread().Count(batch).Block(wait.Milliseconds()).Streams().
 		Key(storage.Live).Id(after.String()).Build())
