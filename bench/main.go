@@ -19,7 +19,7 @@ import (
 	"retwis/bench/toolkit"
 )
 
-// part is a part of docs/benchmarks.md. Each can be measured and written separately.
+// part is a part of docs/benchmarks.md that can be measured and written separately.
 type part struct {
 	name, about string
 	measure     func(ctx context.Context, opt measure.Options) (text string, err error)
@@ -92,12 +92,12 @@ func list() string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// maxPart limits the time of a part with the default options.
+// maxPart is the timeout of each part. The default options need less time.
 const maxPart = 10 * time.Minute
 
 // write measures the part and writes it to the page.
 func (p part) write(ctx context.Context, opt measure.Options, out string) error {
-	measured, err := page.Stamp(ctx, time.Now())
+	stamp, err := page.Stamp(ctx, time.Now())
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (p part) write(ctx context.Context, opt measure.Options, out string) error 
 	if err != nil {
 		return err
 	}
-	text = page.Stamped(text, measured)
+	text = page.Stamped(text, stamp)
 	fmt.Print(text)
 	var names []string
 	for _, p := range parts {

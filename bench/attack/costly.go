@@ -15,7 +15,7 @@ import (
 	"retwis/bench/measure"
 )
 
-// searches uses different words in each query, so that no result is cached.
+// searches floods the search page with different queries, so that no result is cached.
 func searches(ctx context.Context, s *site) (result, error) {
 	bot, visitor := s.visitor(stranger), s.visitor(owner)
 	var count map[int]int
@@ -32,7 +32,7 @@ func searches(ctx context.Context, s *site) (result, error) {
 	}, failed
 }
 
-// blank returns a picture of a single color: a small file, however many pixels it has.
+// blank returns a PNG file of a single color. The file is small even if it has many pixels.
 func blank(width, height int) ([]byte, error) {
 	var file bytes.Buffer
 	encoder := png.Encoder{CompressionLevel: png.BestCompression}
@@ -40,7 +40,7 @@ func blank(width, height int) ([]byte, error) {
 	return file.Bytes(), err
 }
 
-// upload sends a picture in the same way as the script on the page.
+// upload sends a picture as the script of the page does.
 func upload(ctx context.Context, v *measure.Visitor, file []byte) (int, error) {
 	var form bytes.Buffer
 	w := multipart.NewWriter(&form)

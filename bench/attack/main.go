@@ -29,7 +29,7 @@ type result struct {
 type attack struct {
 	name  string
 	run   func(ctx context.Context, s *site) (result, error)
-	flags []string // of retwis serve
+	flags []string // additional flags of retwis serve
 }
 
 var attacks = []attack{
@@ -139,10 +139,11 @@ func flood(send func(i int) (int, error)) (count map[int]int, err error) {
 
 const memoryMetric = "retwis_redis_memory_used_bytes"
 
+// owner and stranger are the client addresses of the attacked user and of the attacker.
 const owner, stranger = "203.0.113.1", "198.51.100.1"
 
 // guess tries 300 passwords for ada, 8 at a time. It returns the number of attempts that were
-// checked and refused, and the status of her own log-in afterwards.
+// checked and refused, and the status of the owner's log-in after the attack.
 func guess(ctx context.Context, s *site, bot func(i int) *measure.Visitor, owner *measure.Visitor) (checked, refused, status int, err error) {
 	count, failed := requests(300, 8, func(i int) (int, error) { return bot(i).LogIn(ctx, "ada", fmt.Sprint("guess number ", i)) })
 	status, err = owner.LogIn(ctx, "ada", secret)
@@ -240,13 +241,13 @@ func floods(ctx context.Context, s *site) (result, error) {
 	}, errors.Join(failed, err1, err2)
 }
 
-// nextPage returns the path of the page after a page of the home timeline, "" for the last one.
+// nextPage returns the path of the next page of a home timeline, or "" if page is the last page.
 func nextPage(page string) string {
-	_, rest, ok := strings.Cut(page, `href="/home?before=`)
+	_, link, ok := strings.Cut(page, `href="/home?before=`)
 	if !ok {
 		return ""
 	}
-	id, _, _ := strings.Cut(rest, `"`)
+	id, _, _ := strings.Cut(link, `"`)
 	return "/home?before=" + id
 }
 
@@ -307,7 +308,7 @@ func streams(ctx context.Context, s *site) (result, error) {
 func hugeForm(ctx context.Context, s *site) (result, error) {
 	status, err := s.visitor(stranger).Post(ctx, strings.Repeat("x", 10<<20))
 	if err != nil && ctx.Err() == nil {
-		return result{"the server closes the connection", true}, nil // before the whole form was sent
+		return result{"the server closes the connection", true}, nil // before it reads the whole form
 	}
 	return result{fmt.Sprint(status), status == http.StatusRequestEntityTooLarge}, err
 }

@@ -22,7 +22,7 @@ type site struct {
 }
 
 // start serves an empty database. The site trusts X-Forwarded-For from this machine, so that
-// requests can seem to come from many addresses.
+// requests can appear to come from many addresses.
 func start(program string, args ...string) (*site, error) {
 	dir, err := os.MkdirTemp("", "retwis-attack")
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *site) stop() error {
 	return os.RemoveAll(s.dir)
 }
 
-// metric returns the sum of a metric over its labels.
+// metric returns the sum of a gauge over all label values.
 func (s *site) metric(name string) (sum float64, err error) {
 	response, err := http.Get("http://" + s.admin + "/metrics")
 	if err != nil {
@@ -88,7 +88,7 @@ type visits struct {
 	slowest        time.Duration
 }
 
-// during repeats the requests of other users until the attack ends.
+// during runs an attack and repeats the requests of other users until the attack ends.
 func during(attack func(), pause time.Duration, visit ...func() (status int, err error)) (seen visits) {
 	ended := make(chan struct{})
 	go func() {
@@ -113,7 +113,7 @@ func during(attack func(), pause time.Duration, visit ...func() (status int, err
 	}
 }
 
-// get returns a function that requests a page.
+// get returns a function that requests a page and returns the status.
 func get(ctx context.Context, v *measure.Visitor, path string) func() (int, error) {
 	return func() (int, error) {
 		a, err := v.Get(ctx, path)

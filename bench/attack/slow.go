@@ -22,17 +22,17 @@ const (
 	bot, neighbour = "127.0.0.1", "127.0.0.2"
 )
 
-// slowHeaders sends headers without end (Slowloris).
+// slowHeaders sends an endless series of headers (Slowloris).
 func slowHeaders(ctx context.Context, conn net.Conn) {
 	trickle(ctx, conn, "GET /timeline HTTP/1.1\r\nHost: localhost\r\n", "X-More: 1\r\n")
 }
 
-// slowForm sends a form that does not end.
+// slowForm sends a form, one byte per second.
 func slowForm(ctx context.Context, conn net.Conn) {
 	trickle(ctx, conn, "POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 1000\r\n\r\nusername=", "a")
 }
 
-// slowReader requests more pages than the socket buffers hold, and reads none.
+// slowReader requests more pages than the socket buffers hold, and reads no response.
 func slowReader(ctx context.Context, conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetReadBuffer(4096)
@@ -40,7 +40,8 @@ func slowReader(ctx context.Context, conn net.Conn) {
 	trickle(ctx, conn, strings.Repeat("GET /timeline HTTP/1.1\r\nHost: localhost\r\n\r\n", pipelined), "GET /timeline HTTP/1.1\r\nHost: localhost\r\n\r\n")
 }
 
-// trickle sends start, and then more once per second until the server closes the connection.
+// trickle sends start, and then more once per second until ctx ends or the server closes the
+// connection.
 func trickle(ctx context.Context, conn net.Conn, start, more string) {
 	if _, err := conn.Write([]byte(start)); err != nil {
 		return
@@ -71,8 +72,8 @@ func dialFrom(from string) func(ctx context.Context, network, addr string) (net.
 	return dialer.DialContext
 }
 
-// slowly returns an attack with many slow connections from one address, which reconnects a second
-// after the server has closed one. Meanwhile a user at another address visits the site.
+// slowly returns an attack with many slow connections from one address. The attack replaces a
+// closed connection after a second. Meanwhile, a user at another address visits the site.
 func slowly(use func(context.Context, net.Conn)) func(context.Context, *site) (result, error) {
 	return func(ctx context.Context, s *site) (result, error) {
 		visitor := s.visitor("")
@@ -87,9 +88,9 @@ func slowly(use func(context.Context, net.Conn)) func(context.Context, *site) (r
 			_ = measure.Concurrently(slowConnections, slowConnections, func(int) error {
 				for attack.Err() == nil {
 					if conn, err := dial(attack, "tcp", s.program.Addr); err == nil {
-						end := context.AfterFunc(attack, func() { conn.Close() })
+						stop := context.AfterFunc(attack, func() { conn.Close() })
 						use(attack, conn)
-						end()
+						stop()
 						conn.Close()
 					}
 					sleep.For(attack, slowPause)

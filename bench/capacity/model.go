@@ -42,7 +42,7 @@ func (s *Site) inputs(flags *flag.FlagSet) []input {
 	return all
 }
 
-// The measured costs, in µs of CPU time and in bytes of Redis memory. Costs has their sources.
+// The measured costs, in µs of CPU time and in bytes of Redis memory. Costs lists the sources.
 const (
 	postMasters = 353.0
 	pushMasters = 4.18
@@ -66,8 +66,9 @@ const (
 	maxNotices    = 1000
 )
 
-// Cost is a measured cost. It is the cell of a table in docs/benchmarks.md below Column, in the row
-// whose name starts with Row, unless Source says how it was measured.
+// Cost is a measured cost. If Source is empty, the value is from docs/benchmarks.md: the cell in
+// column Column of the row whose name starts with Row. Otherwise, Source says how the cost was
+// measured.
 type Cost struct {
 	What        string
 	Value       float64
@@ -105,7 +106,7 @@ var Costs = []Cost{
 	{"each of the next 1,000 notifications", noticeBytes, bytes, "", "", byMemory},
 }
 
-// The load for which servers and processes are planned.
+// The maximum planned load of a master or a web process.
 const (
 	masterBytes = 24e9
 	masterCores = 0.5 // of the core that executes commands
@@ -116,7 +117,7 @@ const (
 type Need struct {
 	Masters, Web, Workers int
 	RAM                   float64     // bytes
-	Bottleneck            string      // the first one
+	Bottleneck            string      // the first bottleneck
 	Rows                  [][2]string // the rows of the table: name and value
 }
 
@@ -165,10 +166,10 @@ func need(s Site) Need {
 
 	byMemory, byCPU := n.RAM/masterBytes, mastersCPU/masterCores
 	n.Masters = int(math.Ceil(max(byMemory, byCPU)))
-	if n.Masters == 2 { // a majority needs three
+	if n.Masters == 2 { // a majority after a failure needs three
 		n.Masters = 3
 	}
-	n.Web = max(2, int(math.Ceil(webCPU/webCores))) // one can fail
+	n.Web = max(2, int(math.Ceil(webCPU/webCores))) // one process may fail
 	n.Workers = int(math.Ceil(workersCPU / webCores))
 	n.row("**masters**, plus as many replicas", "**%d**", n.Masters)
 	n.row("**web processes**", "**%d**", n.Web)
@@ -187,7 +188,7 @@ func need(s Site) Need {
 	n.row("`tasks`, share of a core", "%s %%", number(100*tasks))
 	n.row("largest set of followers, GB", "%s", number(star/1e9))
 
-	// The first bottleneck is a key that cannot be split, or what determines the number of masters.
+	// The first bottleneck is a key that cannot be split, or the resource that determines the number of masters.
 	const key = "the key `%s`: more than half a core of one master"
 	switch {
 	case timeline > masterCores:
@@ -207,7 +208,7 @@ func need(s Site) Need {
 	return n
 }
 
-// part is one use of the memory.
+// part is the memory used for one purpose.
 type part struct {
 	row, name string
 	bytes     float64

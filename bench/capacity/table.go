@@ -48,12 +48,12 @@ func number(n float64) string {
 	return measure.Thousands(int(math.RoundToEven(n)))
 }
 
-// replaced returns the page with new tables.
-func replaced(page, needed string) (string, error) {
-	for name, table := range map[string]string{"capacity": needed, "costs": costs()} {
+// replaced returns the page with its tables replaced.
+func replaced(page, capacity string) (string, error) {
+	for name, table := range map[string]string{"capacity": capacity, "costs": costs()} {
 		begin, end := "<!-- "+name+": written by bench/capacity -->\n", "<!-- end of "+name+" -->\n"
-		before, rest, ok := strings.Cut(page, begin)
-		_, after, found := strings.Cut(rest, end)
+		before, remainder, ok := strings.Cut(page, begin)
+		_, after, found := strings.Cut(remainder, end)
 		if !ok || !found {
 			return "", fmt.Errorf("the page lacks the markers of a table: %q", begin)
 		}

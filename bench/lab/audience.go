@@ -22,14 +22,14 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// audience is a set of accounts that follow the first two people from the start. The first person
-// has so many followers that posts are fanned out in slices. The second has more, so that posts are
+// audience is a set of accounts that follow the first two people from the start. Posts of the first
+// person are fanned out in slices. The second person has more followers, so that their posts are
 // merged when a home timeline is read. At the end, a few of the accounts read their pages, and the
 // home timelines of all followers of the first person are read from the database.
 type audience struct {
 	database
-	fans    []social.User // all follow the second person, the first ones both
-	uids    [2]int64      // of the first two people
+	fans    []social.User // all follow the second person; the first `followers` of them follow both people
+	uids    [2]int64      // the IDs of the first two people
 	readers []*person
 }
 
@@ -124,8 +124,8 @@ func (a *audience) follow(ctx context.Context, c *crowd) error {
 	return nil
 }
 
-// idle waits until the background work is done and the caches of the processes are up to date.
-func (a *audience) idle(ctx context.Context) error {
+// waitIdle waits until the background work is done and the caches of the processes are up to date.
+func (a *audience) waitIdle(ctx context.Context) error {
 	err := measure.Wait(ctx, check.Default.Recovery+clusterTimeout, "the background work to finish", func() bool {
 		backlog, err := a.service.Backlog(ctx)
 		return err == nil && backlog.Waiting == 0
@@ -137,7 +137,7 @@ func (a *audience) idle(ctx context.Context) error {
 // listsReport summarizes the home timelines of the audience at the end.
 type listsReport struct {
 	Lists   int
-	Posts   int // the number of posts that each must have
+	Posts   int // the number of posts that each list must have
 	Missing int // entries
 	Twice   int // entries
 	First   []string
@@ -167,7 +167,7 @@ func (a *audience) read(ctx context.Context, c *crowd) (listsReport, error) {
 			if err != nil {
 				return r, fmt.Errorf("the home timeline of %s: %w", fans[i].Name, err)
 			}
-			if len(list) > 0 { // an expired one is rebuilt on the next read
+			if len(list) > 0 { // an expired list is rebuilt on the next read
 				r.compare(fans[i].ID, list, want)
 			}
 		}
@@ -175,8 +175,8 @@ func (a *audience) read(ctx context.Context, c *crowd) (listsReport, error) {
 	return r, nil
 }
 
-// postsBy returns the posts of one of the two people that belong on the home timelines of accounts
-// that follow both: posts, reposts, and replies to one of the two.
+// postsBy returns the posts of one of the first two people that belong on the home timelines of
+// accounts that follow both people: posts, reposts, and replies to either person.
 func (a *audience) postsBy(ctx context.Context, uid int64) ([]string, error) {
 	b := a.client.B()
 	posts, err := a.client.Do(ctx, b.Zrange().Key(storage.ProfileKey(uid)).Min("0").Max("-1").Build()).AsStrSlice()
@@ -199,7 +199,7 @@ func (a *audience) postsBy(ctx context.Context, uid int64) ([]string, error) {
 	return posts, nil
 }
 
-// compare checks that a list has the wanted posts. It can have more, which pages leave out.
+// compare checks that a list has the wanted posts. The list can have other posts, which pages omit.
 func (r *listsReport) compare(user int64, list, want []string) {
 	r.Lists++
 	n := map[string]int{}
@@ -233,7 +233,7 @@ type databaseReport struct {
 	First     []string
 }
 
-// lastingPrefixes are the prefixes of keys whose leftovers no later work would remove.
+// lastingPrefixes are the prefixes of keys whose leftovers are not removed by later work.
 var lastingPrefixes = []string{
 	storage.FollowersPrefix, storage.FollowingPrefix, storage.BlockedPrefix, storage.BlockersPrefix,
 	storage.ProfilePrefix, storage.ProfileRepliesPrefix, storage.HomePrefix, storage.Timeline,
@@ -242,7 +242,7 @@ var lastingPrefixes = []string{
 // check checks the database like "retwis check", and repairs it if there are problems.
 func (c *cluster) check(ctx context.Context) (databaseReport, error) {
 	r := databaseReport{Ran: true}
-	d, err := c.open() // an older client does not know the current masters
+	d, err := c.open() // the slot map of an existing client may be stale
 	defer d.close()
 	if err != nil {
 		return r, err

@@ -32,7 +32,7 @@ type faults struct {
 // replicationLag is an upper bound for the lag of a healthy replica.
 const replicationLag = time.Second
 
-// kinds returns the faults by name. Each function returns when it has removed the cause.
+// kinds returns the faults by name. Each function injects its fault and removes the cause again.
 func (f *faults) kinds() map[string]func(ctx context.Context, fault *history.Fault) error {
 	kinds := map[string]func(ctx context.Context, fault *history.Fault) error{
 		"kill web":       f.killWeb,
@@ -58,7 +58,7 @@ func (f *faults) kinds() map[string]func(ctx context.Context, fault *history.Fau
 
 // run injects faults until ctx ends, and then waits until the site is healthy.
 func (f *faults) run(ctx context.Context) error {
-	uncanceled := context.WithoutCancel(ctx) // a fault that has started is also ended
+	uncanceled := context.WithoutCancel(ctx) // every injected fault is also ended
 	kinds := f.kinds()
 	var order []string
 	f.epoch = f.cluster.epoch(uncanceled)
@@ -201,7 +201,8 @@ func (f *faults) markRisk(fault *history.Fault, from time.Duration) {
 	fault.RiskFrom, fault.RiskTo = from, f.rec.Now()
 }
 
-// waitPromoted waits until a replica is promoted. If it is not, the name of the target says so.
+// waitPromoted waits until a replica is promoted. If the wait times out, it adds a note to the
+// target of the fault.
 func (f *faults) waitPromoted(ctx context.Context, fault *history.Fault, replica *node) {
 	if !f.cluster.promoted(ctx, replica) {
 		fault.Target += ", whose replica was not promoted"
@@ -367,7 +368,7 @@ func (f *faults) cutMaster(ctx context.Context, fault *history.Fault) error {
 	}
 	sleep.For(ctx, time.Second)
 	f.markRisk(fault, fault.RiskFrom)
-	if f.minReplicas > 0 { // it refuses writes after maxLag, which it checks once per second
+	if f.minReplicas > 0 { // the master checks maxLag once per second, and then refuses writes
 		fault.RiskTo = min(fault.RiskTo, fault.RiskFrom+replicationLag+maxLag+2*time.Second)
 	}
 	return nil
@@ -400,7 +401,7 @@ func (f *faults) cutWeb(ctx context.Context, fault *history.Fault) error {
 }
 
 // watchStalls records when the machine did not schedule the lab itself, because delays during such
-// stalls are not the fault of Retwis.
+// stalls are not caused by Retwis.
 func watchStalls(ctx context.Context, rec *history.Recorder) {
 	const every = 50 * time.Millisecond
 	const stall = 700 * time.Millisecond

@@ -121,9 +121,9 @@ func run(ctx context.Context, opt options) (r report, err error) {
 	if err != nil {
 		return r, err
 	}
-	sites, err := c.serve(ctx, opt, dir)
+	webs, err := c.serve(ctx, opt, dir)
 	defer func() {
-		for _, web := range sites {
+		for _, web := range webs {
 			web.Kill()
 		}
 	}()
@@ -131,33 +131,33 @@ func run(ctx context.Context, opt options) (r report, err error) {
 		return r, err
 	}
 	rec := history.NewRecorder()
-	crowd := newCrowd(rec, sites, people, opt.seed)
+	crowd := newCrowd(rec, webs, people, opt.seed)
 	if err := crowd.setUp(ctx, fans); err != nil {
 		return r, err
 	}
 	logf("%d processes and %d people for %s", opt.webs, people, opt.length)
 	f := &faults{
-		cluster: c, fans: fans, rec: rec, webs: sites, rng: rand.New(rand.NewPCG(opt.seed, 0)),
+		cluster: c, fans: fans, rec: rec, webs: webs, rng: rand.New(rand.NewPCG(opt.seed, 0)),
 		minReplicas: opt.minReplicas, rest: opt.rest, report: logf, only: opt.only,
 	}
 	began := time.Now()
-	failed := live(ctx, opt, crowd, f)
+	runErr := live(ctx, opt, crowd, f)
 	var lists listsReport
-	if failed == nil {
+	if runErr == nil {
 		logf("waiting until the background work is done")
-		if failed = fans.idle(ctx); failed == nil {
+		if runErr = fans.waitIdle(ctx); runErr == nil {
 			crowd.readEverything(ctx)
-			lists, failed = fans.read(ctx, crowd)
+			lists, runErr = fans.read(ctx, crowd)
 		}
 	}
 	h := rec.History()
 	r = newReport(h)
 	r.Lists, r.Seed, r.Seconds = lists, opt.seed, time.Since(began).Seconds()
-	if failed == nil {
-		r.Database, failed = c.check(ctx)
+	if runErr == nil {
+		r.Database, runErr = c.check(ctx)
 	}
-	if failed != nil {
-		r.Failures = append(r.Failures, failed.Error())
+	if runErr != nil {
+		r.Failures = append(r.Failures, runErr.Error())
 	}
 	r.judge()
 	if !r.passed() {
@@ -167,7 +167,7 @@ func run(ctx context.Context, opt options) (r report, err error) {
 	return r, nil
 }
 
-// serve starts the web processes. The caller must stop those that it returns, even after an error.
+// serve starts the web processes. The caller must stop the returned processes, even after an error.
 func (c *cluster) serve(ctx context.Context, opt options, dir string) (all []*process, err error) {
 	for i := range opt.webs {
 		web, err := c.web(opt.program, dir, i, "--celebrity-followers", strconv.Itoa(merged))

@@ -30,8 +30,8 @@ const (
 	clusterTimeout = 90 * time.Second
 )
 
-// node is a server of the Cluster. Only the lab itself connects to it directly; all others use the
-// proxy.
+// node is a server of the Cluster. Only the lab connects to the server directly; all other
+// processes use its proxy.
 type node struct {
 	*measure.Server
 	name      string
@@ -141,7 +141,7 @@ func (c *cluster) waitHealthy(ctx context.Context) error {
 	return nil
 }
 
-// problem returns a problem of the Cluster, "" for none.
+// problem describes a problem of the Cluster. It returns "" if the Cluster is healthy.
 func (c *cluster) problem(ctx context.Context) string {
 	found := 0
 	for _, n := range c.nodes {
@@ -232,8 +232,8 @@ func (c *cluster) proxyAddrs() (all []string) {
 // url returns the address of the Cluster for retwis.
 func (c *cluster) url() string { return "redis+cluster://" + strings.Join(c.proxyAddrs(), ",") }
 
-// migrate moves a slot with its keys to another master while both serve it, and returns the number
-// of keys.
+// migrate moves a slot with its keys to another master while both masters serve requests, and
+// returns the number of keys.
 func (c *cluster) migrate(ctx context.Context, slot int, from, to *node) (keys int, err error) {
 	text := strconv.Itoa(slot)
 	fromID, err1 := from.do(ctx, "CLUSTER", "MYID").ToString()

@@ -11,7 +11,7 @@ import (
 	"retwis/bench/measure"
 )
 
-// answer is the response to a request, or its error.
+// answer is the response to a request, or the error of the request.
 type answer struct {
 	measure.Answer
 	err error
@@ -63,7 +63,7 @@ func (a answer) posts() []history.Seen {
 	return found
 }
 
-// next returns the address of the next page, "" on the last one.
+// next returns the address of the next page, or "" on the last page.
 func (a answer) next() string {
 	if m := nextLink.FindStringSubmatch(a.Body); m != nil {
 		return html.UnescapeString(m[1])

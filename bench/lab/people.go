@@ -32,7 +32,7 @@ type crowd struct {
 
 	mu     sync.Mutex
 	seen   map[string]bool // the texts of all posts that people have seen
-	recent []postRef       // the latest of them, as targets for replies and likes
+	recent []postRef       // the last seen posts, as targets for replies and likes
 }
 
 // postRef identifies a post.
@@ -54,7 +54,7 @@ type person struct {
 	n        int // number of posts written
 	session  int // number of the current session
 	blocked  map[string]bool
-	sessions []*http.Cookie // of all sessions, including closed ones
+	sessions []*http.Cookie // the cookie of each session, including closed sessions; nil if the log-in failed
 }
 
 func newCrowd(rec *history.Recorder, webs []*process, n int, seed uint64) *crowd {
@@ -79,7 +79,7 @@ func (c *crowd) newBrowser() *measure.Visitor {
 	return v
 }
 
-// remember adds newly seen posts to the recent ones.
+// remember adds newly seen posts to the recent posts.
 func (c *crowd) remember(seen []history.Seen) {
 	const maxRecent = 200
 	c.mu.Lock()
@@ -93,7 +93,7 @@ func (c *crowd) remember(seen []history.Seen) {
 	}
 }
 
-// recentPosts returns the posts that were seen last. The caller must not modify the slice.
+// recentPosts returns the last seen posts. The caller must not modify the slice.
 func (c *crowd) recentPosts() []postRef {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -135,12 +135,13 @@ func (p *person) change(ctx context.Context, op history.Op, path string, form ur
 	return op
 }
 
-// look reads a page and records the operation.
+// look reads a page from a random process and records the operation.
 func (p *person) look(ctx context.Context, op history.Op, path string) (history.Op, answer) {
 	op.Process = p.process()
 	return p.lookAt(ctx, op, path)
 }
 
+// lookAt is like look, with the process of op.
 func (p *person) lookAt(ctx context.Context, op history.Op, path string) (history.Op, answer) {
 	op, a := p.read(ctx, op, path)
 	if a.signedOut() {
@@ -211,14 +212,14 @@ func (p *person) logIn(ctx context.Context) {
 
 // logOut ends the session, checks that it is closed at every process, and logs in again.
 func (p *person) logOut(ctx context.Context) {
-	old, n := p.Cookie("auth"), p.session
-	op := history.Op{Kind: history.LogOut, Process: p.process(), Session: n}
+	cookie, session := p.Cookie("auth"), p.session
+	op := history.Op{Kind: history.LogOut, Process: p.process(), Session: session}
 	op, _ = p.request(ctx, p.Visitor, op, "/logout", url.Values{})
 	p.crowd.rec.Op(op)
-	if op.Outcome == history.OK && old != nil {
+	if op.Outcome == history.OK && cookie != nil {
 		for range 2 {
 			for i := range p.crowd.webs {
-				p.probe(ctx, i, n, old, false)
+				p.probe(ctx, i, session, cookie, false)
 			}
 			sleep.For(ctx, time.Second)
 		}
@@ -227,10 +228,10 @@ func (p *person) logOut(ctx context.Context) {
 }
 
 // probe checks and records whether a session is open at a process.
-func (p *person) probe(ctx context.Context, process, n int, cookie *http.Cookie, final bool) {
+func (p *person) probe(ctx context.Context, process, session int, cookie *http.Cookie, final bool) {
 	browser := p.crowd.newBrowser()
 	browser.SetCookie(cookie)
-	op, a := p.request(ctx, browser, history.Op{Kind: history.Session, Process: process, Session: n, Final: final}, "/home", nil)
+	op, a := p.request(ctx, browser, history.Op{Kind: history.Session, Process: process, Session: session, Final: final}, "/home", nil)
 	if a.signedOut() {
 		op.Outcome, op.Detail = history.OK, ""
 	}
@@ -240,7 +241,7 @@ func (p *person) probe(ctx context.Context, process, n int, cookie *http.Cookie,
 	}
 }
 
-// action is something that people do, with its relative frequency.
+// action is an action of a person, with its relative frequency.
 type action struct {
 	weight float64
 	do     func(context.Context)
@@ -312,7 +313,8 @@ func (p *person) readThread(ctx context.Context, target postRef) {
 
 func isRoot(target postRef) bool { return !target.reply }
 
-// onRecentPost returns an action on a random recent post. It does nothing if there is none.
+// onRecentPost returns an action on a random recent post that is not a reply. The action does
+// nothing if there is no such post.
 func (p *person) onRecentPost(do func(context.Context, postRef)) func(context.Context) {
 	return func(ctx context.Context) {
 		if target, ok := p.pickRecent(isRoot); ok {
@@ -321,7 +323,7 @@ func (p *person) onRecentPost(do func(context.Context, postRef)) func(context.Co
 	}
 }
 
-// maybeLook reads a random one of the pages that show a change, half of the time.
+// maybeLook reads a random page that shows the change, after half of the successful changes.
 func (p *person) maybeLook(ctx context.Context, op history.Op, looks ...func(context.Context)) {
 	if op.Outcome == history.OK && p.rng.Float64() < 0.5 {
 		looks[p.rng.IntN(len(looks))](ctx)
@@ -379,8 +381,8 @@ func (p *person) deletePost(ctx context.Context) {
 	p.maybeLook(ctx, op, p.readHome)
 }
 
-// setUp signs everybody up. All people follow the first two, like the audience, and some of the
-// others. Then each action is performed at least once, unless it has no possible target.
+// setUp registers all people. All of them follow the first two people, like the audience, and some
+// of the other people. Then each action is performed at least once, unless it has no possible target.
 func (c *crowd) setUp(ctx context.Context, a *audience) error {
 	for _, p := range c.all {
 		if err := p.register(ctx); err != nil {
@@ -413,7 +415,7 @@ func (c *crowd) setUp(ctx context.Context, a *audience) error {
 	return ctx.Err()
 }
 
-// live lets everybody act until ctx ends, at the given total rate per second.
+// live lets all people act until ctx ends, at the given total rate per second.
 func (c *crowd) live(ctx context.Context, rate float64) {
 	var wg sync.WaitGroup
 	mean := time.Duration(float64(len(c.all)) / rate * float64(time.Second))

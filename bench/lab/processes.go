@@ -13,7 +13,7 @@ import (
 	"retwis/bench/measure"
 )
 
-// process is a "retwis serve". It keeps its address when it is restarted.
+// process is a "retwis serve" process. A restart keeps its address.
 type process struct {
 	*measure.Program
 	name    string

@@ -62,7 +62,7 @@ func (r *report) judge() {
 
 func (r *report) passed() bool { return len(r.Failures) == 0 }
 
-// print writes the report in readable form.
+// print writes the report as text.
 func (r report) print(w io.Writer) {
 	for _, kind := range sortedKeys(r.Outcomes) {
 		n := r.Outcomes[kind]

@@ -116,7 +116,7 @@ type Side struct {
 }
 
 // InTurn measures every side in each round, so that changes in the speed of the machine affect all
-// of them. The result is indexed by side, value and round.
+// sides. The result is indexed by side, value and round.
 func InTurn(rounds int, sides []Side) ([][][]float64, error) {
 	values := make([][][]float64, len(sides))
 	for range rounds {
@@ -139,8 +139,8 @@ func InTurn(rounds int, sides []Side) ([][][]float64, error) {
 // Table measures sides and compares them.
 type Table struct {
 	Rounds int
-	// Head names the columns. A "ratio" column compares the column before it with that of the
-	// base: it has the median of the ratios of all rounds.
+	// Head names the columns. A "ratio" column compares the previous column with the same column
+	// of the base: its cells are medians of the ratios of all rounds.
 	Head    []string
 	Formats []string // formats of all columns but the first and the ratios; "" means Thousands
 	Sides   []Side
@@ -172,11 +172,11 @@ func (t Table) Write(out io.Writer) error {
 	return nil
 }
 
-func format(how string, v float64) string {
-	if how == "" {
+func format(layout string, v float64) string {
+	if layout == "" {
 		return Thousands(int(v + 0.5))
 	}
-	return fmt.Sprintf(how, v)
+	return fmt.Sprintf(layout, v)
 }
 
 // Head writes the head of a Markdown table. All columns but the first are right-aligned.
@@ -212,14 +212,16 @@ type Result struct {
 	P50, P99  float64 // ms
 }
 
-// Summarize summarizes the operations of a run that took elapsed. It sorts all.
-func Summarize(all []time.Duration, elapsed time.Duration) (Result, error) {
-	if len(all) == 0 {
+// Summarize summarizes the durations of the operations of a run that took elapsed. It sorts
+// durations in place.
+func Summarize(durations []time.Duration, elapsed time.Duration) (Result, error) {
+	n := len(durations)
+	if n == 0 {
 		return Result{}, errors.New("nothing was measured")
 	}
-	slices.Sort(all)
+	slices.Sort(durations)
 	ms := func(d time.Duration) float64 { return d.Seconds() * 1000 }
-	return Result{len(all), float64(len(all)) / elapsed.Seconds(), ms(all[len(all)/2]), ms(all[len(all)*99/100])}, nil
+	return Result{n, float64(n) / elapsed.Seconds(), ms(durations[n/2]), ms(durations[n*99/100])}, nil
 }
 
 // Milliseconds is the format of durations.

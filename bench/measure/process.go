@@ -35,8 +35,8 @@ func Build(ctx context.Context, dir string, flags ...string) (string, error) {
 
 // Program is a running program. On Linux, it is killed when this process ends.
 type Program struct {
-	Addr   string        // its listening address, if it was started by Serve
-	Exited chan struct{} // closed when it has exited
+	Addr   string        // the listening address, if the program was started by Serve
+	Exited chan struct{} // closed when the program has exited
 	cmd    *exec.Cmd
 }
 
@@ -62,7 +62,7 @@ func Start(cmd *exec.Cmd) (*Program, error) {
 
 var listening = regexp.MustCompile(`http://([^,\s]+)`)
 
-// Serve starts a program that prints its listening address, and waits for it.
+// Serve starts a program that prints its listening address, and waits for the address.
 func Serve(name string, args ...string) (*Program, error) {
 	cmd := exec.Command(name, args...)
 	read, write := io.Pipe()
@@ -106,7 +106,7 @@ func (p *Program) end(s syscall.Signal) {
 	}
 }
 
-// CPU returns the CPU time of the program in µs. The system counts it in steps of 10,000 µs.
+// CPU returns the CPU time of the program in µs. Its resolution is 10,000 µs.
 func (p *Program) CPU() (float64, error) {
 	proc, err := process.NewProcess(int32(p.Pid()))
 	if err != nil {

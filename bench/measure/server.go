@@ -30,8 +30,8 @@ type Server struct {
 	opt    redisserver.Options
 }
 
-// NewServer returns a server without persistence, unless config enables it. With port 0, it listens
-// on a unix socket only.
+// NewServer returns a server without persistence, unless config enables persistence. With port 0,
+// the server listens on a unix socket only.
 func NewServer(dir string, port int, config ...string) *Server {
 	return &Server{opt: redisserver.Options{
 		Dir: dir, Port: port, Logger: slog.New(slog.DiscardHandler), DeathSignal: syscall.SIGKILL,
@@ -102,8 +102,8 @@ func FlushAll(ctx context.Context, client rueidis.Client) error {
 	return client.Do(ctx, client.B().Flushall().Build()).Error()
 }
 
-// ServerCPU reads the CPU time of a server in microseconds, including its socket I/O. Unlike wall
-// time, it hardly depends on other load on the machine.
+// ServerCPU returns a Meter of the CPU time of a server in microseconds, including its socket I/O.
+// Unlike wall time, CPU time hardly depends on other load on the machine.
 func ServerCPU(ctx context.Context, client rueidis.Client) Meter {
 	return func() (float64, error) {
 		info, err := client.Do(ctx, client.B().Info().Section("cpu").Build()).ToString()
@@ -113,7 +113,7 @@ func ServerCPU(ctx context.Context, client rueidis.Client) Meter {
 	}
 }
 
-// ServerMemory reads the used_memory_dataset of a server in bytes.
+// ServerMemory returns a Meter of the used_memory_dataset of a server in bytes.
 func ServerMemory(ctx context.Context, client rueidis.Client) Meter {
 	return func() (float64, error) {
 		info, err := client.Do(ctx, client.B().Info().Section("memory").Build()).ToString()
@@ -123,7 +123,7 @@ func ServerMemory(ctx context.Context, client rueidis.Client) Meter {
 
 var reserved sync.Map // the ports that FreePort has returned
 
-// FreePort returns a free port whose Cluster bus port, 10,000 above it, is free too.
+// FreePort returns a free port whose Cluster bus port, port+10,000, is also free.
 func FreePort() (int, error) {
 	isFree := func(port int) bool {
 		listener, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port))

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// Visitor is a browser. It sends its cookies to all processes of a site, as behind a load balancer.
+// Visitor is a browser. It sends its cookies to all processes of a site, as if they were behind a
+// load balancer.
 type Visitor struct {
 	URL  string // of the site
 	From string // the client address, sent as X-Forwarded-For unless empty

@@ -1,8 +1,8 @@
 // Command mutants plants faults in the program, one at a time, and reports which test of "make test"
-// detects each. A fault that no test detects shows that a test is missing.
+// detects each fault. A fault that no test detects shows that a test is missing.
 //
-// It does not change the source. The compiled program has all the faults of package fault, and an
-// environment variable activates one of them.
+// The command does not change the source. The compiled program has all the faults of package fault,
+// and an environment variable activates one of them.
 package main
 
 import (
@@ -74,7 +74,7 @@ func run(ctx context.Context, only string) error {
 	return nil
 }
 
-// selected returns the named faults, or all if names is empty.
+// selected returns the named faults, or all faults if names is empty.
 func selected(names string) ([]fault.Fault, error) {
 	if names == "" {
 		return fault.All, nil

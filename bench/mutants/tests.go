@@ -45,8 +45,8 @@ func newTests(ctx context.Context, root, dir string) (*tests, error) {
 	return t, nil
 }
 
-// packages returns the packages whose tests can detect a fault: the likely ones, then the others by
-// increasing number of dependencies.
+// packages returns the packages whose tests can detect a fault: the likely packages, then the other
+// packages by increasing number of dependencies.
 func (t *tests) packages(f *fault.Fault) []string {
 	var likely, others []string
 	for _, p := range f.Likely {
@@ -63,7 +63,7 @@ func (t *tests) packages(f *fault.Fault) []string {
 	return append(likely, others...)
 }
 
-// find returns the name of a test that fails with the fault and passes without it, or "".
+// find returns the name of a test that fails with the fault and passes without the fault, or "".
 func (t *tests) find(ctx context.Context, f *fault.Fault) (string, error) {
 	for _, p := range t.packages(f) {
 		var unsound []string // patterns of tests that fail for another reason
@@ -93,12 +93,12 @@ func (t *tests) find(ctx context.Context, f *fault.Fault) (string, error) {
 	return "", nil
 }
 
-// exactPattern returns a pattern that matches only the name.
+// exactPattern returns a pattern that matches only name.
 func exactPattern(name string) string { return "^" + regexp.QuoteMeta(name) + "$" }
 
-// confirm reports whether a failed test detects the fault: run alone, it fails with the fault in one
-// of three runs, which a randomized test may need, and passes without it. On a busy machine, tests
-// can fail for other reasons.
+// confirm reports whether a failed test detects the fault, because on a busy machine tests can fail
+// for other reasons. When run alone, the test must fail with the fault and pass without the fault.
+// A randomized test may need several runs to fail; confirm runs it at most three times.
 func (t *tests) confirm(ctx context.Context, pkg string, planted *fault.Fault, name string) (bool, error) {
 	flags := []string{"-timeout=80s"}
 	if name != noName {
@@ -129,11 +129,11 @@ func (t *tests) confirm(ctx context.Context, pkg string, planted *fault.Fault, n
 	return false, nil
 }
 
-// noName stands for an unknown test: the package fails outside of a test.
+// noName is the name for a failure of a package outside of its tests.
 const noName = "(no test)"
 
-// firstFailing runs the tests of a package with a fault until one fails, and returns its name, or
-// "" if all pass. A test that hangs counts as failed.
+// firstFailing runs the tests of a package with a fault until a test fails, and returns the name of
+// the test, or "" if all tests pass. A test that hangs counts as failed.
 func (t *tests) firstFailing(ctx context.Context, pkg string, planted *fault.Fault, flags ...string) (name string, err error) {
 	if err := os.MkdirAll(t.files, 0o700); err != nil {
 		return "", err

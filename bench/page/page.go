@@ -44,18 +44,18 @@ func git(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-var heads = regexp.MustCompile(`(?m)^## .*$`)
+var headings = regexp.MustCompile(`(?m)^## .*$`)
 
 // Stamped adds a stamp below each heading of a part.
 func Stamped(text, stamp string) string {
-	return heads.ReplaceAllStringFunc(text, func(head string) string { return head + "\n\n" + stamp })
+	return headings.ReplaceAllStringFunc(text, func(heading string) string { return heading + "\n\n" + stamp })
 }
 
 // mark returns the line that starts a part of the page.
 func mark(part string) string { return "<!-- " + part + " -->\n" }
 
-// Write replaces one part of the page and the introduction. It keeps the other parts, and orders
-// them as in parts.
+// Write replaces the introduction and one part of the page. It keeps the other parts, in the order
+// of parts.
 func Write(path string, parts []string, name, text string) error {
 	old, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -63,7 +63,7 @@ func TestStamps(t *testing.T) {
 	t.Parallel()
 	page := readPage(t)
 	stamp := regexp.MustCompile(`^\n\nMeasured on \d+ [A-Z][a-z]+ \d{4} at commit [0-9a-f]{8}[ .]`)
-	for _, at := range heads.FindAllStringIndex(page, -1) {
+	for _, at := range headings.FindAllStringIndex(page, -1) {
 		if !stamp.MatchString(page[at[1]:]) {
 			t.Errorf("%s: no date and commit of the measurement", page[at[0]:at[1]])
 		}

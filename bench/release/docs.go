@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// installed maps files of the repository to their paths in the package, unless they are in the
-// package's documentation directory.
+// installed maps files of the repository to their paths in the package. A relative path is relative
+// to the documentation directory of the package.
 var installed = map[string]string{
 	"deploy/systemd/retwis.service":        "/usr/lib/systemd/system/retwis.service",
 	"deploy/systemd/retwis.socket":         "/usr/lib/systemd/system/retwis.socket",
@@ -52,7 +52,7 @@ func docs(repository, dir string) error {
 	return nil
 }
 
-// target returns the target of a page's link in the package.
+// target returns the target in the package of a link on a page, or false if the package lacks it.
 func target(page, to string, pages map[string]string) (string, bool) {
 	if strings.Contains(to, ":") || strings.HasPrefix(to, "#") {
 		return to, true

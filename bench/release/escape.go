@@ -6,12 +6,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// escape escapes the help texts of all commands for cobra's manual page generator, which reads them
-// as Markdown: indented lines are kept as they are, and no character is markup.
+// escape escapes the help texts of all commands for cobra's manual page generator, which parses
+// help texts as Markdown. Indented lines become code blocks, and no character is markup.
 func escape(cmd *cobra.Command) {
 	cmd.Long = escapeText(cmd.Long)
-	for _, below := range cmd.Commands() {
-		escape(below)
+	for _, sub := range cmd.Commands() {
+		escape(sub)
 	}
 }
 
@@ -19,14 +19,14 @@ var escaper = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "
 
 func escapeText(text string) string {
 	var b strings.Builder
-	indented := false
+	inBlock := false
 	for line := range strings.Lines(text) {
-		is := strings.HasPrefix(line, " ")
-		if is != indented && strings.TrimSpace(line) != "" {
+		indented := strings.HasPrefix(line, " ")
+		if indented != inBlock && strings.TrimSpace(line) != "" {
 			b.WriteByte('\n')
-			indented = is
+			inBlock = indented
 		}
-		if indented {
+		if inBlock {
 			b.WriteString("    " + line)
 		} else {
 			b.WriteString(escaper.Replace(line))

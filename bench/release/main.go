@@ -1,5 +1,5 @@
-// Command release generates the manual pages, shell completions and documentation of a release. It
-// is run by scripts/dist. It is in the bench module so that Retwis does not require its libraries.
+// Command release generates the manual pages, shell completions and documentation of a release.
+// scripts/dist runs it. It is in the bench module so that Retwis does not require its libraries.
 package main
 
 import (

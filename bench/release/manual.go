@@ -15,7 +15,7 @@ import (
 
 // manual writes a manual page for each command to dir/man1, and shell completions to
 // dir/completions.
-func manual(dir string, when time.Time) error {
+func manual(dir string, date time.Time) error {
 	root := cli.Command(cli.Env{
 		Getenv: func(string) string { return "" }, Stdin: &bytes.Buffer{}, Stdout: io.Discard, Stderr: io.Discard,
 	})
@@ -25,14 +25,14 @@ func manual(dir string, when time.Time) error {
 	if err := os.MkdirAll(pages, 0o755); err != nil {
 		return err
 	}
-	header := &doc.GenManHeader{Section: "1", Date: &when, Source: "Retwis", Manual: "Retwis"}
+	header := &doc.GenManHeader{Section: "1", Date: &date, Source: "Retwis", Manual: "Retwis"}
 	if err := doc.GenManTree(root, header, pages); err != nil {
 		return err
 	}
 	return completions(root, filepath.Join(dir, "completions"))
 }
 
-// completions writes the completions of each shell to a file with the name that it expects.
+// completions writes the completions of each shell to a file with the name that the shell expects.
 func completions(root *cobra.Command, dir string) error {
 	for name, write := range map[string]func(io.Writer) error{
 		"bash/retwis":      func(w io.Writer) error { return root.GenBashCompletionV2(w, true) },

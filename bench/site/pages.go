@@ -15,7 +15,7 @@ import (
 	"retwis/bench/measure"
 )
 
-// pages are the pages that are measured.
+// pages lists the measured pages.
 var pages = []struct {
 	name, path string
 	signedIn   bool
@@ -35,7 +35,7 @@ func Pages(ctx context.Context, opt measure.Options) (string, error) {
 		client := server.Client
 		s := &site{client: client}
 		defer s.stop()
-		// Rate limits are checked, but high enough to allow everything.
+		// Rate limits are checked, but are high enough to allow all posts.
 		if err := s.start(ctx, binary, server.URL(), 1, opt, "--limit", "post=1000000/10m post-address=1000000/10m"); err != nil {
 			return err
 		}
@@ -99,7 +99,7 @@ func (s *site) fromMemory(ctx context.Context, dir string) (*measure.Program, er
 		}
 		a, err := v.Get(ctx, page.path)
 		if err == nil && (a.Status != http.StatusOK || !strings.Contains(a.Body, "data-id")) {
-			err = fmt.Errorf("%s: status %d, and no posts", page.path, a.Status)
+			err = fmt.Errorf("%s: status %d, want a page with posts", page.path, a.Status)
 		}
 		if err != nil {
 			return nil, err
@@ -118,7 +118,8 @@ func (s *site) fromMemory(ctx context.Context, dir string) (*measure.Program, er
 // memoryMode is the first argument of the process that serves from memory.
 const memoryMode = "answer-from-memory"
 
-// Child serves pages from memory if args start with memoryMode, as in the process that Pages starts.
+// Child serves pages from memory if args start with memoryMode. Pages starts a process with these
+// arguments.
 func Child(ctx context.Context, args []string) (isChild bool, err error) {
 	if len(args) != 2 || args[0] != memoryMode {
 		return false, nil

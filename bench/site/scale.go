@@ -103,8 +103,8 @@ per post, including its fan-out. The busiest master limits the throughput of the
 	return b.String(), err
 }
 
-// prepare adds the followers of the first user, and the load of readers. They request the second
-// page, because the first one is cached.
+// prepare adds the followers of the first user, and the load of readers. Readers request the second
+// page, because the first page is cached.
 func (c *cluster) prepare(ctx context.Context) error {
 	service, err := app.New(c.client, app.Options{})
 	if err != nil {
@@ -133,12 +133,12 @@ func (c *cluster) postToAll(ctx context.Context) error {
 	if err := measure.Accepted(c.visitors[0].Post(ctx, "To all of you.")); err != nil {
 		return fmt.Errorf("post to all: %w", err)
 	}
-	return c.idle(ctx)
+	return c.waitIdle(ctx)
 }
 
 // fanOut measures posts to all followers. It returns the CPU time of the masters and of the
 // processes per follower in µs, the time until all followers have a post in ms, the p99 of other
-// requests without and with posts, and the ratio of the two.
+// requests without and with concurrent posts, and the ratio of these p99 values.
 func (c *cluster) fanOut(ctx context.Context) ([]float64, error) {
 	const posts = 3 // the CPU time of a process has a resolution of 10 ms
 	began := time.Now()
@@ -146,7 +146,7 @@ func (c *cluster) fanOut(ctx context.Context) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	took := float64(time.Since(began).Milliseconds()) / posts
+	delivery := float64(time.Since(began).Milliseconds()) / posts
 	n := float64(posts * c.opt.Followers)
 	without, err := c.readers.run(ctx, c.opt.Length)
 	if err != nil {
@@ -163,11 +163,12 @@ func (c *cluster) fanOut(ctx context.Context) ([]float64, error) {
 	}()
 	with, err := c.readers.run(ctx, c.opt.Length)
 	stop()
-	return []float64{sum(masters) / n, programs / n, took, without.P99, with.P99, with.P99 / without.P99}, errors.Join(err, <-posting)
+	return []float64{sum(masters) / n, programs / n, delivery, without.P99, with.P99, with.P99 / without.P99}, errors.Join(err, <-posting)
 }
 
 // posts measures posts by all users but the first. It returns the CPU time per post of all masters,
-// of the busiest one and of the processes in µs, and the posts per second that the busiest allows.
+// of the busiest master and of the processes in µs, and the posts per second that the busiest
+// master allows.
 func (c *cluster) posts(ctx context.Context) ([]float64, error) {
 	all := c.from(true, "/post", "status=To+those+who+follow+me.")[1:]
 	var loads []load
@@ -181,7 +182,7 @@ func (c *cluster) posts(ctx context.Context) ([]float64, error) {
 			count.Add(int64(r.Count))
 			return err
 		})
-		return errors.Join(err, c.idle(ctx))
+		return errors.Join(err, c.waitIdle(ctx))
 	})
 	if err != nil {
 		return nil, err

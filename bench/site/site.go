@@ -15,12 +15,12 @@ import (
 
 const password = "bench bench bench"
 
-// site is a database, the processes that serve it, and logged-in users.
+// site is a database, the web processes on the database, and logged-in users.
 type site struct {
 	client   rueidis.Client // of the database
 	web      []*measure.Program
 	names    []string           // usernames, one for each connection
-	visitors []*measure.Visitor // their browsers
+	visitors []*measure.Visitor // the browsers of these users
 }
 
 // appendOnly is the persistence configuration of a production server.
@@ -77,8 +77,8 @@ func (s *site) from(signedIn bool, path, form string) (all []request) {
 	return all
 }
 
-// idle waits until all tasks are done, fan-outs included.
-func (s *site) idle(ctx context.Context) error {
+// waitIdle waits until all tasks are done, including fan-outs.
+func (s *site) waitIdle(ctx context.Context) error {
 	return measure.Wait(ctx, 2*time.Minute, "the fan-outs", func() bool {
 		left, err := s.client.Do(ctx, s.client.B().Zcard().Key("tasks").Build()).AsInt64()
 		return err == nil && left == 0

@@ -54,12 +54,12 @@ Each program loads a file into an empty server without persistence, over TCP on
 
 // writeSets writes SET commands for n keys to a file.
 func writeSets(path string, n int) error {
-	to, err := os.Create(path)
+	file, err := os.Create(path)
 	if err != nil {
 		return err
 	}
-	defer to.Close()
-	e := resp.NewEncoder(to)
+	defer file.Close()
+	e := resp.NewEncoder(file)
 	for i := range n {
 		if err := e.Encode("SET", "Key"+strconv.Itoa(i), "Value"+strconv.Itoa(i)); err != nil {
 			return err

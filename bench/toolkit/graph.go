@@ -53,7 +53,8 @@ and queries one binding at a time. Server CPU time for all answers, medians of %
 	})
 }
 
-// join measures a query in both ways, with the patterns in the order of the plan.
+// join measures a query by package graph and by the naive client. Both use the patterns in the
+// order of the plan.
 func join(ctx context.Context, opt measure.Options, client rueidis.Client, g *graph.Graph, text string) ([]string, error) {
 	q, err := graph.Parse(text)
 	if err != nil {
@@ -77,7 +78,7 @@ func join(ctx context.Context, opt measure.Options, client rueidis.Client, g *gr
 		})
 		return measure.Side{Measure: measure.PerOp(times, run, measure.ServerCPU(ctx, client))}
 	}
-	took, err := measure.InTurn(opt.Rounds, []measure.Side{
+	costs, err := measure.InTurn(opt.Rounds, []measure.Side{
 		side(func() (int, error) { naive.trips = 0; return naive.count(0, map[string]string{}) }),
 		side(func() (int, error) { return count(g.Query(ctx, q)) }),
 	})
@@ -87,14 +88,14 @@ func join(ctx context.Context, opt measure.Options, client rueidis.Client, g *gr
 	if slices.Min(answers) != slices.Max(answers) {
 		return nil, fmt.Errorf("the sides differ: %d to %d answers", slices.Min(answers), slices.Max(answers))
 	}
-	slow, fast := took[0][0], took[1][0]
+	slow, fast := costs[0][0], costs[1][0]
 	return []string{
 		"`" + text + "`", measure.Thousands(answers[0]), fmt.Sprintf(measure.Milliseconds, measure.Median(slow)/1e3), measure.Thousands(naive.trips),
 		fmt.Sprintf(measure.Milliseconds, measure.Median(fast)/1e3), fmt.Sprintf("**%.1f**", measure.MedianRatio(slow, fast)),
 	}, nil
 }
 
-// socialGraph returns n distinct triples about some people in random order.
+// socialGraph returns n distinct triples about the given number of people, in random order.
 func socialGraph(n, people int) []graph.Triple {
 	random := rand.New(rand.NewPCG(1, 2))
 	friends, things, cities := rand.NewZipf(random, 1.2, 50, uint64(people-1)), rand.NewZipf(random, 1.2, 5, 999), rand.NewZipf(random, 1.2, 5, 99)
@@ -115,8 +116,8 @@ func socialGraph(n, people int) []graph.Triple {
 	return all
 }
 
-// naiveJoin answers queries like a client that reads one range per pattern and binding.
-// It supports plain names and variables only.
+// naiveJoin answers queries as a client that reads one range per pattern and binding. It supports
+// plain names and variables only.
 type naiveJoin struct {
 	ctx      context.Context
 	client   rueidis.Client

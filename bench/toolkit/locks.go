@@ -27,7 +27,7 @@ const (
 	processes   = 4
 	lockWork    = time.Millisecond
 	lockTTL     = 8 * time.Second // the same for every side
-	waitTimeout = 2 * time.Second // of rueidislock
+	waitTimeout = 2 * time.Second // the timeout of one attempt with rueidislock
 )
 
 // locker acquires a lock and returns a function that releases it.
@@ -37,7 +37,7 @@ type locker func(ctx context.Context, name string) (unlock func() error, err err
 type locks struct {
 	opt     measure.Options
 	sockets []string
-	rounds  int      // part of each name, so that no name is reused
+	rounds  int      // part of each lock name, so that no name is reused
 	close   []func() // called in reverse order at the end
 }
 
@@ -57,17 +57,17 @@ func Locks(ctx context.Context, opt measure.Options) (string, error) {
 		}
 		b.sockets = append(b.sockets, server.Socket())
 	}
-	var ours, theirs, others []locker // one per simulated process
+	var redlocks, redsyncs, rueidislocks []locker // one per simulated process
 	for range processes {
-		own, err := b.redlock(ctx)
+		redlockLocker, err := b.redlock(ctx)
 		if err != nil {
 			return "", err
 		}
-		other, err := b.rueidislock()
+		rueidisLocker, err := b.rueidislock()
 		if err != nil {
 			return "", err
 		}
-		ours, theirs, others = append(ours, own), append(theirs, b.redsync()), append(others, other)
+		redlocks, redsyncs, rueidislocks = append(redlocks, redlockLocker), append(redsyncs, b.redsync()), append(rueidislocks, rueidisLocker)
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, `## Locks
@@ -88,15 +88,15 @@ each.
 		},
 		Formats: []string{"", "", "", "", "%.3f", ""},
 		Sides: []measure.Side{
-			{Name: "redlock", Base: 1, Measure: b.compare(ctx, ours)},
-			{Name: "redsync over go-redis", Base: 1, Measure: b.compare(ctx, theirs)},
-			{Name: "rueidislock, five keys on one server", Base: 1, Measure: b.compare(ctx, others)},
+			{Name: "redlock", Base: 1, Measure: b.compare(ctx, redlocks)},
+			{Name: "redsync over go-redis", Base: 1, Measure: b.compare(ctx, redsyncs)},
+			{Name: "rueidislock, five keys on one server", Base: 1, Measure: b.compare(ctx, rueidislocks)},
 		},
 	}.Write(&text)
 	return text.String(), err
 }
 
-// compare measures uncontended locks and a contended one.
+// compare returns a function that measures uncontended and contended locks.
 func (b *locks) compare(ctx context.Context, all []locker) func() ([]float64, error) {
 	return func() ([]float64, error) {
 		free := func(g, i int) string { return fmt.Sprintf("free:%d:%d:%d", b.rounds, g, i) }
@@ -176,7 +176,7 @@ func (b *locks) compete(ctx context.Context, all []locker, n int, work time.Dura
 	}, err
 }
 
-// redlock returns a locker with its own manager, like a process.
+// redlock returns a locker with its own manager, as in a separate process.
 func (b *locks) redlock(ctx context.Context) (locker, error) {
 	urls := make([]string, len(b.sockets))
 	for i, socket := range b.sockets {
@@ -217,8 +217,8 @@ func (b *locks) redsync() locker {
 	}
 }
 
-// rueidislock returns a locker of rueidislock. It uses a single server, and sets as many keys on it
-// as the other sides have servers.
+// rueidislock returns a locker of rueidislock. The locker uses a single server, with as many keys as
+// the other sides have servers.
 func (b *locks) rueidislock() (locker, error) {
 	l, err := rueidislock.NewLocker(rueidislock.LockerOption{
 		ClientOption: rueidis.ClientOption{InitAddress: b.sockets[:1], DialCtxFn: measure.DialUnix, ForceSingleClient: true},

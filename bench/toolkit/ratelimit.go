@@ -26,7 +26,7 @@ func RateLimits(ctx context.Context, opt measure.Options) (string, error) {
 		}
 		goRedis := redis.NewClient(&redis.Options{Network: "unix", Addr: server.Socket()})
 		defer goRedis.Close()
-		theirs := redis_rate.NewLimiter(goRedis)
+		redisRate := redis_rate.NewLimiter(goRedis)
 		limit := ratelimit.Limit{Rate: 600, Per: time.Minute, Burst: 100}
 		decide := func(take func(key string) error) func() ([]float64, error) {
 			run := func() error {
@@ -48,7 +48,7 @@ Medians of %d rounds of %s decisions per side.
 					return err
 				})},
 				{Name: "`redis_rate`", Base: 1, Measure: decide(func(key string) error {
-					_, err := theirs.Allow(ctx, key, redis_rate.Limit{Rate: limit.Rate, Period: limit.Per, Burst: limit.Burst})
+					_, err := redisRate.Allow(ctx, key, redis_rate.Limit{Rate: limit.Rate, Period: limit.Per, Burst: limit.Burst})
 					return err
 				})},
 			},

@@ -59,8 +59,8 @@ only, `+"`index/space`"+` also coordinates and distances.
 	})
 }
 
-// fill adds evenly distributed places to both sides. GEOADD gets them in index order, so that
-// neighbours are close in memory, which speeds up its queries.
+// fill adds evenly distributed places to both sides. GEOADD adds the places in index order, so that
+// neighbours are close in memory, which speeds up GEOSEARCH.
 func (b *places) fill(ctx context.Context) error {
 	random := rand.New(rand.NewPCG(1, 2))
 	_, err := b.geo.PutMany(ctx, func(yield func(space.Entry) bool) {
@@ -73,15 +73,15 @@ func (b *places) fill(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var failed error
+	var readErr error
 	err = measure.Send(ctx, b.client, func(yield func(rueidis.Completed) bool) {
 		for p, err := range b.geo.All(ctx, index.Page{}) {
-			if failed = err; err != nil || !yield(b.client.B().Geoadd().Key("geo").LongitudeLatitudeMember().LongitudeLatitudeMember(degrees(p.Values[1]), degrees(p.Values[0]), p.ID).Build()) {
+			if readErr = err; err != nil || !yield(b.client.B().Geoadd().Key("geo").LongitudeLatitudeMember().LongitudeLatitudeMember(degrees(p.Values[1]), degrees(p.Values[0]), p.ID).Build()) {
 				return
 			}
 		}
 	})
-	return cmp.Or(failed, err)
+	return cmp.Or(readErr, err)
 }
 
 func degrees(v any) float64 { return v.(decimal.Decimal).Float64() }
@@ -107,7 +107,7 @@ func (b *places) radius(ctx context.Context, metres float64) ([]string, error) {
 		names, err := b.client.Do(ctx, cmd).AsStrSlice()
 		return len(names), err
 	}
-	took, err := measure.InTurn(b.opt.Rounds, []measure.Side{
+	costs, err := measure.InTurn(b.opt.Rounds, []measure.Side{
 		side(0, func(lat, lon float64) (int, error) {
 			return count(b.geo.Within(ctx, []any{lat, lon}, metres, index.Page{}))
 		}),
@@ -131,10 +131,10 @@ func (b *places) radius(ctx context.Context, metres float64) ([]string, error) {
 		if math.Abs(float64(found[i]-found[i+1])) > 1+0.01*float64(found[i+1]) {
 			return nil, fmt.Errorf("found %d places, GEOSEARCH %d", found[i], found[i+1])
 		}
-		for _, all := range [][][]float64{took[i], took[i+1]} {
-			row = append(row, measure.Thousands(int(measure.Median(all[0])+0.5))+" µs")
+		for _, cost := range [][][]float64{costs[i], costs[i+1]} {
+			row = append(row, measure.Thousands(int(measure.Median(cost[0])+0.5))+" µs")
 		}
-		row = append(row, fmt.Sprintf("**%.2f**", measure.MedianRatio(took[i][0], took[i+1][0])))
+		row = append(row, fmt.Sprintf("**%.2f**", measure.MedianRatio(costs[i][0], costs[i+1][0])))
 	}
 	return row, nil
 }

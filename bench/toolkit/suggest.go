@@ -25,12 +25,12 @@ const (
 	suggestPiece  = 64_000 // terms per call of AddMany
 )
 
-// suggestions measures completion. The index of the tutorial has the same terms.
+// suggestions measures completion in an index and in the tutorial's sorted set of the same terms.
 type suggestions struct {
 	client rueidis.Client
 	terms  []suggest.Suggestion // most frequent first
 	zipf   *rand.Zipf           // picks the searched term
-	read   int                  // terms read from the tutorial's index
+	read   int                  // terms read from the tutorial's set
 }
 
 // Suggest compares completion with the sorted set of the tutorial.
@@ -62,10 +62,10 @@ shortest. Both sides must return the same completions.
 			for range opt.Rounds {
 				prefixes := b.prefixes(length)
 				runtime.GC() // collects the tutorial side's garbage of the previous round
-				took, answers, err := completions(ctx, prefixes, func(ctx context.Context, prefix string) ([]suggest.Suggestion, error) {
+				durations, answers, err := completions(ctx, prefixes, func(ctx context.Context, prefix string) ([]suggest.Suggestion, error) {
 					return x.Complete(ctx, prefix, suggestBest)
 				})
-				tookPlain, want, err2 := completions(ctx, prefixes, b.plain)
+				plainDurations, want, err2 := completions(ctx, prefixes, b.plain)
 				if err := cmp.Or(err, err2); err != nil {
 					return err
 				}
@@ -74,7 +74,7 @@ shortest. Both sides must return the same completions.
 						return fmt.Errorf("completions of %q: %v, want %v", prefix, answers[i], want[i])
 					}
 				}
-				ours, plain = append(ours, took...), append(plain, tookPlain...)
+				ours, plain = append(ours, durations...), append(plain, plainDurations...)
 			}
 			slow, err := measure.Summarize(plain, time.Second)
 			fast, err2 := measure.Summarize(ours, time.Second)
@@ -128,8 +128,8 @@ func (b *suggestions) load(ctx context.Context, x *suggest.Index) error {
 	})
 }
 
-// prefixes returns prefixes of searched terms. It returns fewer short ones, which are slow in the
-// tutorial's set.
+// prefixes returns prefixes of searched terms. It returns fewer short prefixes, which are slow in
+// the tutorial's set.
 func (b *suggestions) prefixes(length int) []string {
 	all := make([]string, 0, suggestAsked)
 	for n := min(suggestAsked, 8<<(2*length)); len(all) < n; {
@@ -140,21 +140,21 @@ func (b *suggestions) prefixes(length int) []string {
 	return all
 }
 
-// completions completes prefixes, and returns the duration and result of each.
-func completions(ctx context.Context, prefixes []string, complete func(context.Context, string) ([]suggest.Suggestion, error)) (took []time.Duration, answers [][]suggest.Suggestion, err error) {
+// completions completes prefixes, and returns the duration and the answer for each prefix.
+func completions(ctx context.Context, prefixes []string, complete func(context.Context, string) ([]suggest.Suggestion, error)) (durations []time.Duration, answers [][]suggest.Suggestion, err error) {
 	for _, prefix := range prefixes {
 		began := time.Now()
 		found, err := complete(ctx, prefix)
 		if err != nil {
 			return nil, nil, err
 		}
-		took, answers = append(took, time.Since(began)), append(answers, found)
+		durations, answers = append(durations, time.Since(began)), append(answers, found)
 	}
-	return took, answers, nil
+	return durations, answers, nil
 }
 
-// plain completes a prefix like the tutorial: it reads the whole range and sorts it. A space at the
-// end of the prefix also matches the end of a term.
+// plain completes a prefix as the tutorial does: it reads the whole range and sorts the terms. A
+// space at the end of the prefix also matches the end of a term.
 func (b *suggestions) plain(ctx context.Context, prefix string) ([]suggest.Suggestion, error) {
 	ranges := []string{prefix}
 	if term, ok := strings.CutSuffix(prefix, " "); ok {

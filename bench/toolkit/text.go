@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	vocabulary  = 1_000_000 // number of distinct words
-	authors     = 50_000
-	wordsOfPost = 17 // drawn at random; a frequent word can occur twice
-	// halfTerm is the prefix of two terms, exactly one of which each post has.
+	vocabulary = 1_000_000 // number of distinct words
+	authors    = 50_000
+	postWords  = 17 // words of a post, drawn at random; a frequent word can occur twice
+	// halfTerm is the prefix of two terms. Each post has exactly one of these terms.
 	halfTerm = "apart:"
 )
 
@@ -102,12 +102,12 @@ func makeWords(n int) []string {
 	})
 }
 
-// all yields the posts. They are the same in each call.
+// all yields the posts, which are the same in each call.
 func (b *posts) all(yield func(int64, text.Document) bool) {
 	r := rand.New(rand.NewPCG(3, 4))
 	word := rand.NewZipf(r, 1.05, 8, vocabulary-1)
 	author := rand.NewZipf(r, 1.1, 20, authors-1)
-	words := make([]string, wordsOfPost)
+	words := make([]string, postWords)
 	for i := range b.n {
 		for w := range words {
 			words[w] = b.words[word.Uint64()]
@@ -183,7 +183,7 @@ type searchResult struct {
 func (b *posts) search(ctx context.Context, times [4]int, find func(ctx context.Context, terms []string) error) (all []searchResult, err error) {
 	word := rand.NewZipf(rand.New(rand.NewPCG(5, 6)), 1.05, 8, 20_000)
 	for kind, n := range times {
-		var took []time.Duration
+		var durations []time.Duration
 		costs, err := measure.PerOp(n, measure.Repeat(n, func() error {
 			terms := []string{halfTerm + "0", halfTerm + "1"}
 			if kind < 3 {
@@ -194,13 +194,13 @@ func (b *posts) search(ctx context.Context, times [4]int, find func(ctx context.
 			}
 			began := time.Now()
 			err := find(ctx, terms)
-			took = append(took, time.Since(began))
+			durations = append(durations, time.Since(began))
 			return err
 		}), measure.ServerCPU(ctx, b.client))()
 		if err != nil {
 			return nil, err
 		}
-		result, err := measure.Summarize(took, time.Second)
+		result, err := measure.Summarize(durations, time.Second)
 		if err != nil {
 			return nil, err
 		}

@@ -12,12 +12,12 @@ import (
 	"retwis/internal/cli/shell"
 )
 
-// Set by the linker; see the Makefile.
+// version and commit are set by the linker; see the Makefile.
 var version, commit string
 
 func main() {
 	signals := []os.Signal{syscall.SIGTERM}
-	if !signal.Ignored(os.Interrupt) { // as after "retwis serve &" in a shell
+	if !signal.Ignored(os.Interrupt) { // ignored if a script runs "retwis serve &"
 		signals = append(signals, os.Interrupt)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)

@@ -10,19 +10,19 @@ import (
 // Backlog describes the unfinished background work.
 type Backlog struct {
 	Waiting int64 // number of tasks
-	// Stalled is how long ago the most overdue task should have been started, or its lease renewed.
+	// Stalled is how long the start or the lease renewal of the most overdue task is overdue.
 	Stalled time.Duration
 }
 
 // Backlog returns the unfinished work. It takes one round trip.
 func (s *App) Backlog(ctx context.Context) (Backlog, error) {
 	states, err := s.fanOut.Tasks().States(ctx)
-	var all Backlog
+	var total Backlog
 	for _, state := range states {
-		all.Waiting += state.Unfinished
-		all.Stalled = max(all.Stalled, state.Overdue)
+		total.Waiting += state.Unfinished
+		total.Stalled = max(total.Stalled, state.Overdue)
 	}
-	return all, err
+	return total, err
 }
 
 // TaskQueue is the queue of a class of tasks: "short", "long" or "mail".

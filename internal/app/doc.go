@@ -3,11 +3,11 @@
 //
 //   - Accounts, SignUps, Profiles and Leaving: users register, edit their profiles and leave.
 //     Users finds them.
-//   - Auth and Sessions: users log in and out. Limits limits how often people do things.
+//   - Auth and Sessions: users log in and out. Limits limits how often users act.
 //   - Follows, Relations and Completions: users follow, mute and block each other.
 //   - Posts, Reactions, Tags and Threads: users write, reply to, like and repost posts.
-//   - Lists, Timelines, Views and Viewers: what users see of these.
-//   - Notifications: what others did with a user's posts.
+//   - Lists, Timelines, Views and Viewers: users see posts.
+//   - Notifications: users learn what other users did.
 //   - Moderation, Reports and Audit: the decisions of moderators and their log.
 //
 // The methods of App itself concern the application as a whole: its health, its background work,

@@ -15,8 +15,8 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Internals are what packages that work on the whole database need besides the parts: check, load
-// and live. internal/arch keeps other packages from using them.
+// Internals holds the dependencies, besides the parts, of packages that work on the whole database:
+// check, load and live. internal/arch keeps other packages from using it.
 type Internals struct {
 	Client        rueidis.Client
 	Server        *rueidis.ClientOption // may be nil, see Options.Server
@@ -33,7 +33,7 @@ type Internals struct {
 	Addresses   *email.Store
 }
 
-// Internals returns what the application is built on.
+// Internals returns the internals of the application.
 func (s *App) Internals() Internals {
 	return Internals{
 		Client: s.db.Client, Server: s.opt.Server, Invalidations: s.opt.Invalidations, Log: s.opt.Logger, Now: s.opt.Now,

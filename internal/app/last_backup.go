@@ -13,8 +13,8 @@ import (
 // backupField is the field of the hash `site` that holds the time of the last backup.
 const backupField = "backup"
 
-// BackupDue is the age of the last backup from which a site counts as not backed up: a day, plus
-// time for a timer with a random delay and for the backup itself.
+// BackupDue is the age from which the last backup counts as outdated: a day, plus time for a timer
+// with a random delay and for the backup itself.
 const BackupDue = 26 * time.Hour
 
 // RecordBackup records that a backup of everything up to a time is complete. It takes one round

@@ -30,19 +30,19 @@ type Options struct {
 	// setting that OWASP recommends.
 	HashParams *argon2id.Params
 
-	// Hashers limits how many password hashes are computed concurrently, and thus the memory they
-	// take. Default: the number of cores.
+	// Hashers limits how many password hashes are computed concurrently, and thus the memory for
+	// hashing. Default: the number of cores.
 	Hashers int
 
 	// Limits overrides rate limits. Default: the limits of package limits.
 	Limits limits.Config
 
 	// Server describes the database to package load, which then writes by mass insertion on its own
-	// connections. Default: it writes through the client.
+	// connections. Default: package load writes through the client.
 	Server *rueidis.ClientOption
 
-	// Invalidations reports which keys have changed. It belongs to the client. Default: decoded
-	// values are not cached.
+	// Invalidations reports which keys have changed. It must belong to the client of the App.
+	// Default: decoded values are not cached.
 	Invalidations *store.Invalidations
 
 	// SessionIdle is the time without use after which a session ends. Default: 30 days.
@@ -56,7 +56,7 @@ type Options struct {
 	SecretKey []byte
 
 	// CelebrityFollowers is, on a Cluster, the number of followers from which the posts of an
-	// author are merged into home timelines on read instead of being added to each; see
+	// author are merged into home timelines on read instead of being added to each timeline; see
 	// storage.Celebrities. Default: 5,000.
 	CelebrityFollowers int64
 
@@ -114,17 +114,17 @@ func (opt Options) withDefaults() (Options, error) {
 	}
 	opt.CelebrityFollowers = cmp.Or(opt.CelebrityFollowers, defaultCelebrityFollowers)
 	for _, d := range []struct {
-		name            string
-		value           *time.Duration
-		fallback, least time.Duration
+		name          string
+		value         *time.Duration
+		fallback, min time.Duration
 	}{
 		{"SessionIdle", &opt.SessionIdle, defaultSessionIdle, 2 * auth.SessionUseEvery},
 		{"SessionMax", &opt.SessionMax, defaultSessionMax, 2 * auth.SessionUseEvery},
 		{"HomeIdle", &opt.HomeIdle, defaultHomeIdle, minHomeIdle},
 	} {
 		*d.value = cmp.Or(*d.value, d.fallback)
-		if *d.value < d.least {
-			return opt, fmt.Errorf("social: Options.%s: %v is less than %v", d.name, *d.value, d.least)
+		if *d.value < d.min {
+			return opt, fmt.Errorf("social: Options.%s: %v is less than %v", d.name, *d.value, d.min)
 		}
 	}
 	return opt, nil

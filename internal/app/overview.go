@@ -10,8 +10,8 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Totals returns how many accounts and posts were ever created, including deleted ones: the IDs
-// that were assigned. It takes one round trip.
+// Totals returns the numbers of accounts and posts ever created, including deleted accounts and
+// posts. It takes one round trip.
 func (s *App) Totals(ctx context.Context) (accounts, posts int64, err error) {
 	b := s.db.Client.B()
 	var n [2]int64
@@ -23,8 +23,8 @@ func (s *App) Totals(ctx context.Context) (accounts, posts int64, err error) {
 	return n[0], n[1], nil
 }
 
-// Memory returns the memory use of each server that reports it. It takes one round trip to each, at
-// most a second.
+// Memory returns the memory use of each server that reports it. It takes one round trip to each
+// server, and at most a second.
 func (s *App) Memory(ctx context.Context) []store.MemoryUse {
 	return store.Memory(ctx, s.db.Client)
 }

@@ -2,8 +2,8 @@
 //
 // Every package has a level and imports only from lower levels. A violation is one line in a
 // large change and easily missed in review, so the test of this package reads the imports of
-// every source file and compares them with the table in Retwis. It parses the files itself
-// because the test cache tracks the files a test opens, but not what "go list" has read.
+// every source file and compares them with the table in Retwis. The test parses the files itself,
+// because the test cache tracks the files that a test opens, but not the files that "go list" reads.
 package arch
 
 import (
@@ -29,8 +29,8 @@ type Architecture struct {
 	// Siblings lists the imports that are allowed within one level: the
 	// importing package, then the imported one.
 	Siblings [][2]string
-	// SharedTests lists packages whose tests may import each other, because they test a part
-	// within the whole.
+	// SharedTests lists packages whose tests may import each other, because the tests use a package
+	// as a part of the whole application.
 	SharedTests []string
 	// Forbidden lists imports that a package must not use, besides Impure; each includes the
 	// packages below it.
@@ -43,7 +43,7 @@ type Architecture struct {
 	// Pure is the highest level on which packages may import nothing in Impure
 	// and may have neither init functions nor uninitialized globals.
 	Pure int
-	// Impure lists these imports; each includes the packages below it.
+	// Impure lists imports that only higher levels may have; each includes the packages below it.
 	Impure []string
 }
 
@@ -88,7 +88,7 @@ var levels = map[string]int{
 	"internal/social/load":       4,
 	"internal/social/live":       4,
 
-	// The application by subject. It does not know HTTP.
+	// The application by subject, independent of HTTP.
 	"internal/social":             3,
 	"internal/social/...":         3,
 	"internal/social/live/stream": 3,
@@ -144,7 +144,7 @@ var levels = map[string]int{
 // app.App.Internals.
 var reserved = map[string][]string{"Internals": {"internal/app", "internal/social/check", "internal/social/live", "internal/social/load"}}
 
-// siblings are the imports within a level, except those of the application.
+// siblings are the imports within a level, except the imports of the application's packages.
 var siblings = [][2]string{
 	{"internal/cli", "internal/cli/..."},       // the root command lists the commands of each noun
 	{"internal/cli/...", "internal/cli/shell"}, // flags, tables and input that all commands share
@@ -194,7 +194,7 @@ var siblings = [][2]string{
 	{"internal/redis/partition", "internal/redis/script"},
 	{"internal/redis/scan", "internal/redis/nodes"},
 	{"internal/redis/scan", "internal/redis/rediserr"},
-	{"internal/files", "internal/owner"},                   // so are pictures
+	{"internal/files", "internal/owner"},                   // files belong to the owner of their directory
 	{"internal/redis/redisserver", "internal/owner"},       // root's server runs as the owner of its directory
 	{"internal/redis/store", "internal/owner"},             // who may use the directory
 	{"internal/redis/store", "internal/redis/redisserver"}, // the embedded server is one way to open a database
@@ -342,22 +342,22 @@ func (c *checker) checkReserved(pkg string, file *ast.File) {
 	})
 }
 
-func (c *checker) report(at token.Pos, format string, args ...any) {
-	place := c.files.Position(at)
-	if rel, err := filepath.Rel(c.root, place.Filename); err == nil {
-		place.Filename = filepath.ToSlash(rel)
+func (c *checker) report(pos token.Pos, format string, args ...any) {
+	position := c.files.Position(pos)
+	if rel, err := filepath.Rel(c.root, position.Filename); err == nil {
+		position.Filename = filepath.ToSlash(rel)
 	}
-	place.Column = 0
-	c.violations = append(c.violations, place.String()+": "+fmt.Sprintf(format, args...))
+	position.Column = 0
+	c.violations = append(c.violations, position.String()+": "+fmt.Sprintf(format, args...))
 }
 
 // checkImport describes how an import violates the architecture, or returns "".
 func (c *checker) checkImport(pkg string, level int, imported string, test bool) string {
-	target, ours := strings.CutPrefix(imported, c.module+"/")
+	target, inModule := strings.CutPrefix(imported, c.module+"/")
 	if imported == c.module {
-		target, ours = ".", true
+		target, inModule = ".", true
 	}
-	if !ours {
+	if !inModule {
 		if !test && slices.ContainsFunc(c.arch.Forbidden[pkg], func(p string) bool { return under(imported, p) }) {
 			return fmt.Sprintf("%s must not import %s", pkg, imported)
 		}
@@ -387,8 +387,7 @@ func (c *checker) checkImport(pkg string, level int, imported string, test bool)
 	return ""
 }
 
-// checkState reports hidden state that a pure package must not have: init functions, and globals
-// that other code sets.
+// checkState reports what a pure package must not have: init functions and uninitialized globals.
 func (c *checker) checkState(pkg string, level int, file *ast.File) {
 	for _, decl := range file.Decls {
 		switch decl := decl.(type) {
@@ -414,8 +413,8 @@ func embeds(doc *ast.CommentGroup) bool {
 	})
 }
 
-// level returns the level of a package: its own entry in the table, otherwise that of the nearest
-// directory above it.
+// level returns the level of a package: its own entry in the table, or else the entry of the
+// nearest directory above the package.
 func (c *checker) level(pkg string) (int, bool) {
 	if level, ok := c.arch.Levels[pkg]; ok {
 		return level, true

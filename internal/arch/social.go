@@ -3,7 +3,8 @@ package arch
 import "strings"
 
 // importsOfSocial lists which other packages of the application each package imports, by their
-// names below internal/social. All may import internal/social, which defines the domain types.
+// names below internal/social. All packages may import internal/social, which defines the domain
+// types.
 var importsOfSocial = map[string]string{
 	"accounts":    "audit auth blocklist limits media removal search storage takeout timeline",
 	"adopt":       "layout2009 storage timeline",

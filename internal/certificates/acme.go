@@ -18,7 +18,7 @@ import (
 	"golang.org/x/crypto/acme/autocert"
 )
 
-// An order takes longer than the time a server gives a client for the handshake.
+// An order takes longer than the handshake timeout of a server.
 const (
 	orderTime     = time.Minute
 	handshakeTime = 5 * time.Second // for the rest of the handshake
@@ -50,8 +50,8 @@ type ACME struct {
 	late    map[string]time.Time // when a missing renewal was last logged, by name
 }
 
-// ends are the expiry times of the certificates of a name, by kind of key: old clients need
-// another kind.
+// ends holds the expiry times of the certificates of a name, by public key algorithm. Old clients
+// need a certificate with another algorithm.
 type ends map[x509.PublicKeyAlgorithm]time.Time
 
 // NewACME returns a source that uses an authority. It sends no requests yet.
@@ -78,10 +78,10 @@ func NewACME(opt ACMEOptions) (*ACME, error) {
 	return &ACME{manager: manager, log: opt.Logger, expires: map[string]ends{}, failed: map[string]time.Time{}, late: map[string]time.Time{}}, nil
 }
 
-// isNumber reports whether the last part of a name is a number, as in an IPv4 address.
+// isNumber reports whether a label of a name is a number, as in an IPv4 address.
 func isNumber(label string) bool { return strings.Trim(label, "0123456789") == "" }
 
-// withoutPort is a policy for names that may include a port, as in the Host header of a challenge
+// withoutPort applies policy to names that may include a port, as in the Host header of a challenge
 // to a port other than 80.
 func withoutPort(policy autocert.HostPolicy) autocert.HostPolicy {
 	return func(ctx context.Context, host string) error {
@@ -102,13 +102,13 @@ func (a *ACME) Config() *tls.Config {
 func (a *ACME) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	name := strings.ToLower(strings.TrimSuffix(hello.ServerName, "."))
 	if a.isFirst(name) {
-		// A server that limits handshakes sets the deadline again after this one.
+		// A server with a handshake timeout resets this deadline after the handshake.
 		_ = hello.Conn.SetDeadline(time.Now().Add(orderTime))
 		defer func() { _ = hello.Conn.SetDeadline(time.Now().Add(handshakeTime)) }()
 	}
 	cert, err := a.manager.GetCertificate(hello)
 	if err != nil {
-		// Anyone can ask for any name; only names of the site are worth a log line.
+		// Clients can ask for any name, so only failures for names of the site are logged.
 		if a.manager.HostPolicy(context.Background(), name) == nil && a.mayReport(a.failed, name, time.Minute) {
 			a.log.Error("cannot get a certificate", "domain", name, "error", err)
 		}
@@ -135,7 +135,7 @@ func (a *ACME) note(name string, leaf *x509.Certificate) {
 		a.expires[name] = ends{}
 	}
 	if !before.IsZero() {
-		clear(a.expires[name]) // the other kind may no longer be needed
+		clear(a.expires[name]) // the certificate with the other algorithm may no longer be needed
 	}
 	a.expires[name][leaf.PublicKeyAlgorithm] = leaf.NotAfter
 	a.log.Info("a new certificate is used", "domain", name, "expires", leaf.NotAfter.UTC())
@@ -148,7 +148,7 @@ func isLate(leaf *x509.Certificate) bool {
 	return time.Until(leaf.NotAfter) < renewal*3/4
 }
 
-// isFirst reports whether a name belongs to the site and has had no certificate yet: then clients
+// isFirst reports whether a name belongs to the site and has had no certificate yet, so that clients
 // wait for the authority.
 func (a *ACME) isFirst(name string) bool {
 	a.mu.Lock()
@@ -156,7 +156,7 @@ func (a *ACME) isFirst(name string) bool {
 	return len(a.expires[name]) == 0 && a.manager.HostPolicy(context.Background(), name) == nil
 }
 
-// mayReport limits log lines of a kind to one per name and interval.
+// mayReport limits log lines of a kind to one line per name and interval.
 func (a *ACME) mayReport(reported map[string]time.Time, name string, every time.Duration) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package certificates provides the TLS certificates of a site: from files, which it reloads when
-// they change, or from an authority that speaks ACME, such as Let's Encrypt.
+// Package certificates provides the TLS certificates of a site: from files, which are reloaded when
+// they change, or from an ACME authority such as Let's Encrypt.
 package certificates
 
 import (
@@ -19,10 +19,11 @@ type Source interface {
 	// Config returns the TLS configuration for a server.
 	Config() *tls.Config
 	// Redirect handles plain HTTP requests: it answers challenges of the authority, and redirects
-	// other requests to the same address over HTTPS, at a port.
+	// other requests to the same address over HTTPS, at the given port.
 	Redirect(port string) http.Handler
-	// Expires returns when the certificate in use expires, by name; if clients use several, the
-	// earliest expiry. The name of a certificate from a file is the first name in it.
+	// Expires returns the expiry time of the certificate in use, by name; if clients use several
+	// certificates, the earliest expiry time. A certificate from a file is listed under its first
+	// name.
 	Expires() map[string]time.Time
 }
 
@@ -34,8 +35,8 @@ func config(get func(*tls.ClientHelloInfo) (*tls.Certificate, error)) *tls.Confi
 // checkEvery is the minimum time between two checks for new files.
 const checkEvery = time.Second
 
-// Files is a certificate in two files. A handshake reloads them, at most once a second, so no
-// signal or restart is needed when they change.
+// Files is a certificate and its key in two files. A handshake reloads the files, at most once a
+// second, so no signal or restart is needed when the files change.
 type Files struct {
 	certPath, keyPath string
 	log               *slog.Logger
@@ -45,10 +46,10 @@ type Files struct {
 	current   *tls.Certificate
 	cert, key []byte // contents of the files when they were last read
 	checked   time.Time
-	unread    bool // the files could not be read last time
+	unread    bool // the last attempt to read the files failed
 }
 
-// NewFiles loads a certificate, with its chain, and its key.
+// NewFiles loads a certificate chain and its key from files.
 func NewFiles(cert, key string, log *slog.Logger) (*Files, error) {
 	f := &Files{certPath: cert, keyPath: key, log: log, now: time.Now}
 	certText, keyText, err := f.read()
@@ -83,8 +84,8 @@ func (f *Files) Config() *tls.Config {
 	return config(func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return f.certificate(), nil })
 }
 
-// certificate returns the newest matching pair. While files are replaced one after another, they
-// briefly do not match.
+// certificate returns the newest matching certificate and key. The files briefly do not match while
+// they are replaced one after the other.
 func (f *Files) certificate() *tls.Certificate {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -8,13 +8,13 @@ import (
 	"sync"
 )
 
-// orderLinks adds the order URL to the response that finalizes an order. Package acme needs it to
-// wait for the certificate; RFC 8555 does not require it, and some authorities omit it.
+// orderLinks adds the order URL to the response that finalizes an order. Package acme needs the URL
+// to wait for the certificate; RFC 8555 does not require the URL, and some authorities omit it.
 type orderLinks struct {
 	next http.RoundTripper
 
 	mu     sync.Mutex
-	orders map[string]string // by finalize URL
+	orders map[string]string // order URLs by finalize URL
 }
 
 // maxOrder limits how much of a response is read.
@@ -53,7 +53,7 @@ func (l *orderLinks) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// take returns the order of a finalize URL, once.
+// take removes and returns the order URL for a finalize URL, or "".
 func (l *orderLinks) take(finalize string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Redirect returns a handler that redirects plain HTTP to the same address over HTTPS, at a port.
-// It rejects requests that change something: a redirect would send their data a second time, and
-// hide that it was sent in clear text.
+// Redirect returns a handler that redirects plain HTTP to the same address over HTTPS, at the given
+// port. The handler rejects all methods but GET and HEAD: a redirect would send the data of such a
+// request a second time, and hide that the data was sent in clear text.
 func Redirect(port string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -36,7 +36,7 @@ func Redirect(port string) http.Handler {
 	})
 }
 
-// validHost rejects anything that is neither a host name nor an address.
+// validHost reports whether host has only characters of host names and IP addresses.
 func validHost(host string) bool {
 	if host == "" || len(host) > 253 {
 		return false

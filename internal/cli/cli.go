@@ -1,5 +1,5 @@
-// Package cli is the retwis command line. It assembles the commands from its subpackages, one per
-// noun. Arguments, environment and streams are parameters, so a test can run the whole program.
+// Package cli is the retwis command line. Its subpackages, one per noun, provide the commands.
+// Arguments, environment and streams are parameters, so a test can run the whole program.
 package cli
 
 import (
@@ -48,7 +48,7 @@ func Run(ctx context.Context, args []string, env Env) int {
 	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
 	cmd, err := root.ExecuteContextC(ctx)
 	if cmd.Name() == "help" {
-		cmd = root // its help lists the commands
+		cmd = root // root's help lists the commands
 	}
 	if err != nil && !started {
 		err = shell.Usage(err)
@@ -105,7 +105,7 @@ RETWIS_REDIS_SERVER), or one that you run (--redis).`,
 
 		SuggestionsMinimumDistance: 2,
 	}
-	// Set before the commands are created: the completion command keeps the writer it finds.
+	// The completion command keeps the writer that root has when the command is created.
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
 	root.SetFlagErrorFunc(shell.FlagError)

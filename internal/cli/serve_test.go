@@ -99,8 +99,8 @@ func TestServeWarns(t *testing.T) {
 		want  string
 	}{
 		"evicts":     {setup: "CONFIG SET maxmemory-policy allkeys-lru", want: "maxmemory-policy=allkeys-lru"},
-		"replica":    {setup: "REPLICAOF 127.0.0.1 1", want: "takes no writes"},
-		"no rights":  {setup: "ACL SETUSER ada on nopass ~* &* +@all -@write", url: "ada:x@", want: "takes no writes"},
+		"replica":    {setup: "REPLICAOF 127.0.0.1 1", want: "rejects writes"},
+		"no rights":  {setup: "ACL SETUSER ada on nopass ~* &* +@all -@write", url: "ada:x@", want: "rejects writes"},
 		"no scripts": {setup: "ACL SETUSER ada on nopass ~* &* +@all -@scripting", url: "ada:x@", want: "runs no scripts"},
 		"in memory":  {setup: "CONFIG SET appendonly no", want: "keeps no append-only file"},
 		"fine":       {setup: "PING"},

@@ -14,7 +14,7 @@ import (
 	"retwis/internal/redis/redisserver"
 )
 
-// versionInfo is the version of the program and of the server it would start.
+// versionInfo holds the versions of the program and of the server that it would start.
 type versionInfo struct {
 	Version       string `json:"version"`
 	Commit        string `json:"commit,omitempty"`
@@ -29,7 +29,7 @@ func newVersion(env shell.Env) *cobra.Command {
 		Short: "Show the version of retwis, and of the server that it would start",
 		Args:  shell.NoArguments,
 	})
-	c.AddJSON("print it as JSON")
+	c.AddJSON("print the versions as JSON")
 	return c.Build(func(ctx context.Context, _ []string) error {
 		info := buildInfo(env)
 		if binary, err := redisserver.Find(env.Getenv); err == nil {
@@ -58,7 +58,8 @@ func (v versionInfo) print(out io.Writer) error {
 	return err
 }
 
-// buildInfo returns what the linker set, or else what the go command recorded.
+// buildInfo returns the version that the linker set, or else the version that the go command
+// recorded.
 func buildInfo(env shell.Env) versionInfo {
 	info := versionInfo{Version: env.Version, Commit: env.Commit, Go: runtime.Version()}
 	build, ok := debug.ReadBuildInfo()

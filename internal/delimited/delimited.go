@@ -23,13 +23,13 @@ import (
 	"retwis/internal/window"
 )
 
-// Options describe a file, or the rest of one.
+// Options describe a file, or the rest of a file.
 type Options struct {
 	Tabs      bool     // TSV
 	Columns   []string // column names; default: the first record
 	Offset    int64    // offset of the reader in the file
 	Line      int64    // number of lines before that offset
-	MaxRecord int      // in bytes
+	MaxRecord int      // maximum size of a record in bytes
 }
 
 // Reader reads the records of a file.
@@ -79,8 +79,8 @@ func NewReader(r io.Reader, opt Options) (*Reader, error) {
 // Names returns the names of all columns.
 func (r *Reader) Names() []string { return r.opt.Columns }
 
-// Places returns the index of each of these columns in a record. A missing column is an error, or
-// -1 if it is optional; a name shared by two columns is an error.
+// Places returns the index of each named column in a record. A missing column is an error, or -1 if
+// the column is optional; a name shared by two columns is an error.
 func (r *Reader) Places(required, optional []string) ([]int, error) {
 	var places []int
 	for i, name := range slices.Concat(required, optional) {
@@ -146,7 +146,7 @@ func (r *Reader) Next() ([][]byte, error) {
 		err = r.splitQuoted()
 	}
 	if n := len(r.opt.Columns); err == nil && r.opt.Columns != nil && len(r.spans) != n {
-		err = r.wrong("there are %d fields; expected %d: %s", len(r.spans), n, r.names())
+		err = r.errorf("there are %d fields; expected %d: %s", len(r.spans), n, r.names())
 	}
 	if err != nil {
 		return nil, err
@@ -212,7 +212,7 @@ func (r *Reader) splitTabs() error {
 			c := field[k]
 			if c == '\\' {
 				if k++; k == len(field) || strings.IndexByte(escapes, field[k]) < 0 {
-					return r.wrong(`column %d: a backslash in TSV is written \\; the other escapes are \t, \n, \r and \0`, s.from+k)
+					return r.errorf(`column %d: a backslash in TSV is written \\; the other escapes are \t, \n, \r and \0`, s.from+k)
 				}
 				c = escaped[strings.IndexByte(escapes, field[k])]
 			}
@@ -255,13 +255,13 @@ func (r *Reader) splitQuoted() error {
 	return nil
 }
 
-// quoted reads a field whose content starts at at, and returns the start of the next field, or -1
-// after the last one.
+// quoted reads a quoted field whose content starts at at. It returns the start of the next field, or
+// -1 after the last field.
 func (r *Reader) quoted(at int) (next int, err error) {
 	field := span{from: at}
 	for copied := len(r.copied); ; {
 		i := bytes.IndexByte(r.w.Bytes()[at:r.size], '"')
-		if i < 0 { // it continues on the next line
+		if i < 0 { // the field continues on the next line
 			at = r.size
 			if err := r.nextLine(); err == nil {
 				continue
@@ -297,11 +297,12 @@ func (r *Reader) quoted(at int) (next int, err error) {
 func (r *Reader) misplaced(at int, what string) error {
 	column := at - r.current + 1
 	if r.lines > r.line {
-		return r.wrong("the record continues on line %d, column %d: %s: is a quote left open?", r.lines, column, what)
+		return r.errorf("the record continues on line %d, column %d: %s: is a quote left open?", r.lines, column, what)
 	}
-	return r.wrong("column %d: %s", column, what)
+	return r.errorf("column %d: %s", column, what)
 }
 
-func (r *Reader) wrong(format string, args ...any) error {
+// errorf returns a *RecordError for the current record.
+func (r *Reader) errorf(format string, args ...any) error {
 	return &RecordError{Line: r.line, Msg: fmt.Sprintf(format, args...)}
 }

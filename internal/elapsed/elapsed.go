@@ -1,5 +1,5 @@
-// Package elapsed measures time within a process. Unlike [time.Time.UnixNano], it is not affected
-// when the clock is set: a timeout of a second could otherwise last an hour longer.
+// Package elapsed measures time within a process. Unlike [time.Time.UnixNano], its values do not
+// jump when the clock is set, which could make a timeout of a second last an hour longer.
 package elapsed
 
 import "time"

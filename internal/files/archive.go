@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// An archive is a tar archive of all files, followed by a SHA256SUMS file for sha256sum -c. It is
-// not compressed, because pictures already are.
+// An archive is a tar archive of all files, followed by a SHA256SUMS file for sha256sum -c. The
+// archive is not compressed, because pictures already are.
 
 // sumsName is the last entry of an archive.
 const sumsName = "SHA256SUMS"
@@ -32,8 +32,8 @@ type Copied struct {
 	Bytes int64 `json:"bytes"`
 }
 
-// isPicture reports whether a file is one that a site shows. Others are partial files of killed
-// processes, or were put into an archive by someone else.
+// isPicture reports whether a file is a picture of a site. Other files are partial files of killed
+// processes, or were added to an archive by another program.
 func isPicture(name string) bool {
 	return slices.Contains([]string{".jpg", ".png", ".gif", ".webp"}, path.Ext(name))
 }
@@ -80,9 +80,9 @@ func Export(ctx context.Context, s Store, w io.Writer) (Copied, error) {
 	return done, out.Close()
 }
 
-// Import reads an archive to its end and writes its files to a store; if the store is nil, it
-// only verifies them. It returns ErrDamaged if the archive is damaged; files written until then
-// stay. It can be repeated.
+// Import reads an archive to its end and writes its files to a store; if the store is nil, Import
+// only verifies the files. If the archive is damaged, Import returns ErrDamaged and keeps the files
+// that it has written. Import can be repeated.
 func Import(ctx context.Context, r io.Reader, to Store) (Copied, error) {
 	var done Copied
 	var sums bytes.Buffer
@@ -98,7 +98,7 @@ func Import(ctx context.Context, r io.Reader, to Store) (Copied, error) {
 		case header.Name == sumsName:
 			return done, finish(in, &sums)
 		case header.Typeflag != tar.TypeReg || checkName(header.Name) != nil || !isPicture(header.Name) || header.Size < 0 || header.Size > maxFile:
-			return done, fmt.Errorf("%w: it has %.60q", ErrDamaged, header.Name)
+			return done, fmt.Errorf("%w: unexpected entry %.60q", ErrDamaged, header.Name)
 		}
 		data := make([]byte, header.Size)
 		if _, err := io.ReadFull(in, data); err != nil {
@@ -116,7 +116,7 @@ func Import(ctx context.Context, r io.Reader, to Store) (Copied, error) {
 	}
 }
 
-// finish compares the checksums of an archive with those of its files.
+// finish compares the checksums in an archive with the checksums of its files.
 func finish(in *tar.Reader, sums *bytes.Buffer) error {
 	want, err := io.ReadAll(in)
 	if err != nil {
@@ -126,7 +126,7 @@ func finish(in *tar.Reader, sums *bytes.Buffer) error {
 		return fmt.Errorf("%w: its checksums are wrong", ErrDamaged)
 	}
 	if _, err := in.Next(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("%w: more follows its end", ErrDamaged)
+		return fmt.Errorf("%w: more entries follow the checksums", ErrDamaged)
 	}
 	return nil
 }

@@ -21,8 +21,8 @@ type Directory string
 
 var _ Store = Directory("")
 
-// partial is the suffix of files that are being written. List also returns those left by killed
-// processes.
+// partial is the suffix of files that are being written. List also returns partial files that
+// killed processes left.
 const partial = ".part"
 
 func (d Directory) String() string { return string(d) }
@@ -31,13 +31,13 @@ func (d Directory) path(name string) string {
 	return filepath.Join(string(d), name[:2], name)
 }
 
-// Put implements Store: it writes a temporary file and renames it once the disk has it. Files
-// written by root go to the owner of the directory.
+// Put implements Store. It writes and syncs a temporary file, and then renames the file. Files
+// written by root belong to the owner of the directory.
 func (d Directory) Put(ctx context.Context, name string, data []byte) error {
 	if err := errors.Join(checkName(name), ctx.Err()); err != nil {
 		return err
 	}
-	return d.failed(ctx, d.put(d.path(name), data))
+	return d.wrapError(ctx, d.put(d.path(name), data))
 }
 
 func (d Directory) put(path string, data []byte) (err error) {
@@ -75,20 +75,20 @@ func syncDirectory(dir string) error {
 	}
 	err = opened.Sync()
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
-		err = nil // some file systems cannot do it and need not
+		err = nil // some file systems neither support nor need this
 	}
 	return errors.Join(err, opened.Close())
 }
 
-// failed translates an error into one of this package's errors.
-func (d Directory) failed(ctx context.Context, err error) error {
+// wrapError translates an error into one of this package's errors.
+func (d Directory) wrapError(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%w: %w", ErrNotFound, err)
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("%w: %w", ErrFull, err)
 	}
-	return failed(ctx, d, err)
+	return wrapError(ctx, d, err)
 }
 
 // Open implements Store.
@@ -98,11 +98,11 @@ func (d Directory) Open(ctx context.Context, name string) (*File, error) {
 	}
 	file, err := os.Open(d.path(name))
 	if err != nil {
-		return nil, d.failed(ctx, err)
+		return nil, d.wrapError(ctx, err)
 	}
 	info, err := file.Stat()
 	if err != nil {
-		return nil, errors.Join(d.failed(ctx, err), file.Close())
+		return nil, errors.Join(d.wrapError(ctx, err), file.Close())
 	}
 	return &File{file, Info{name, info.Size(), info.ModTime()}}, nil
 }
@@ -114,7 +114,7 @@ func (d Directory) Delete(ctx context.Context, names ...string) error {
 			return err
 		}
 		if err := os.Remove(d.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return d.failed(ctx, err)
+			return d.wrapError(ctx, err)
 		}
 	}
 	return nil
@@ -142,7 +142,7 @@ func (d Directory) List(ctx context.Context) iter.Seq2[Info, error] {
 			}
 		}
 		if err != nil {
-			yield(Info{}, d.failed(ctx, err))
+			yield(Info{}, d.wrapError(ctx, err))
 		}
 	}
 }

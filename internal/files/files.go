@@ -1,9 +1,9 @@
-// Package files stores immutable files under random names, where all processes of a site find
-// them: in a directory, or in a bucket of a server that speaks the Amazon S3 protocol.
+// Package files stores immutable files under random names, for all processes of a site: in a
+// directory, or in a bucket of a server that supports the Amazon S3 protocol.
 //
 //  1. [Open] opens a store by the value of --media.
 //  2. [Store.Put] writes a file atomically; [Store.Open] reads it, or a part of it.
-//  3. [Store.Delete] removes files; [Store.List] finds those that are no longer referenced.
+//  3. [Store.Delete] removes files; [Store.List] lists all files.
 //  4. [Probe] writes, reads and deletes a file, to check that the store is usable.
 package files
 
@@ -35,7 +35,7 @@ var (
 // Store stores files. It is safe for concurrent use, even by several processes.
 //
 // Names consist of hexadecimal digits, a hyphen, a word and an extension: 5f…c2-400.jpg. Other
-// names are errors. Every error wraps one of the errors of this package, or that of the context.
+// names are errors. Every error wraps one of the errors of this package, or the error of the context.
 type Store interface {
 	// Put writes a file, or replaces it. When it returns, a crash cannot lose the file.
 	Put(ctx context.Context, name string, data []byte) error
@@ -62,13 +62,12 @@ type File struct {
 	Info
 }
 
-// minDigits is the minimum number of hexadecimal digits in a name; two files never share that
-// many.
+// minDigits is the minimum number of hexadecimal digits in a name.
 const minDigits = 16
 
 var isName = regexp.MustCompile(fmt.Sprintf(`^[0-9a-f]{%d,64}-[0-9a-z]{1,16}\.[a-z0-9]{1,8}$`, minDigits))
 
-// checkName rejects invalid file names, such as paths that lead elsewhere.
+// checkName rejects invalid file names, such as paths to other directories.
 func checkName(name string) error {
 	if !isName.MatchString(name) {
 		return fmt.Errorf("%w: %.40q is not a valid file name", ErrNotFound, name)
@@ -103,7 +102,7 @@ func Probe(ctx context.Context, s Store) error {
 	}
 	got, err := Read(ctx, s, name)
 	if err == nil && !bytes.Equal(got, want) {
-		err = fmt.Errorf("%w: a file has different contents than written", ErrUnavailable)
+		err = fmt.Errorf("%w: the contents read differ from the contents written", ErrUnavailable)
 	}
 	return errors.Join(err, s.Delete(ctx, name))
 }
@@ -117,13 +116,13 @@ func Read(ctx context.Context, s Store, name string) ([]byte, error) {
 	defer file.Close()
 	data, err := io.ReadAll(file)
 	if err != nil {
-		return nil, failed(ctx, s, err)
+		return nil, wrapError(ctx, s, err)
 	}
 	return data, nil
 }
 
-// failed wraps an error of a store, unless it already wraps one of this package's errors.
-func failed(ctx context.Context, s Store, err error) error {
+// wrapError wraps an error of a store, unless the error already wraps one of this package's errors.
+func wrapError(ctx context.Context, s Store, err error) error {
 	switch {
 	case err == nil, errors.Is(err, ErrNotFound), errors.Is(err, ErrFull), errors.Is(err, ErrUnavailable):
 		return err

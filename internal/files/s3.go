@@ -78,13 +78,13 @@ func openS3(place string, getenv func(string) string) (Store, error) {
 
 func (s *s3) String() string { return s.place }
 
-// deadline limits a call.
+// deadline returns a context for one call.
 func deadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, s3Timeout)
 }
 
-// failed translates an error into one of this package's errors.
-func (s *s3) failed(ctx context.Context, err error) error {
+// wrapError translates an error into one of this package's errors.
+func (s *s3) wrapError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -94,10 +94,10 @@ func (s *s3) failed(ctx context.Context, err error) error {
 	case reply.Code == "XMinioStorageFull", reply.Code == "QuotaExceeded", reply.StatusCode == insufficientStorage:
 		return fmt.Errorf("%w: %s: %w", ErrFull, s, err)
 	}
-	return failed(ctx, s, err)
+	return wrapError(ctx, s, err)
 }
 
-// Put implements Store. The server has either the complete object or nothing.
+// Put implements Store. The server stores either the complete object or nothing.
 func (s *s3) Put(ctx context.Context, name string, data []byte) error {
 	if err := checkName(name); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (s *s3) Put(ctx context.Context, name string, data []byte) error {
 	defer cancel()
 	_, err := s.client.PutObject(ctx, s.bucket, s.prefix+name, bytes.NewReader(data), int64(len(data)),
 		minio.PutObjectOptions{ContentType: typeOf(name), DisableMultipart: true})
-	return s.failed(ctx, err)
+	return s.wrapError(ctx, err)
 }
 
 // Open implements Store.
@@ -119,7 +119,7 @@ func (s *s3) Open(ctx context.Context, name string) (*File, error) {
 	object, err := s.client.GetObject(ctx, s.bucket, s.prefix+name, minio.GetObjectOptions{})
 	if err != nil {
 		timer.Stop()
-		err = s.failed(ctx, err)
+		err = s.wrapError(ctx, err)
 		cancel(nil)
 		return nil, err
 	}
@@ -127,15 +127,15 @@ func (s *s3) Open(ctx context.Context, name string) (*File, error) {
 	info, err := object.Stat() // sends a request to the server
 	timer.Stop()
 	if err != nil {
-		err = s.failed(ctx, err)
+		err = s.wrapError(ctx, err)
 		opened.Close()
 		return nil, err
 	}
 	return &File{opened, Info{name, info.Size, info.LastModified}}, nil
 }
 
-// openObject is an object in which each read is a separate call with its own deadline: the caller
-// may be slow, the server may not.
+// openObject is an object in which each read is a separate call with its own deadline, so that the
+// timeout applies to the server and not to the caller.
 type openObject struct {
 	io.ReadSeekCloser
 	timer  *time.Timer
@@ -170,14 +170,14 @@ func (s *s3) Delete(ctx context.Context, names ...string) error {
 func (s *s3) delete(ctx context.Context, name string) error {
 	ctx, cancel := deadline(ctx)
 	defer cancel()
-	err := s.failed(ctx, s.client.RemoveObject(ctx, s.bucket, s.prefix+name, minio.RemoveObjectOptions{}))
+	err := s.wrapError(ctx, s.client.RemoveObject(ctx, s.bucket, s.prefix+name, minio.RemoveObjectOptions{}))
 	if errors.Is(err, ErrNotFound) {
 		return nil
 	}
 	return err
 }
 
-// List implements Store. The caller may be slow, the server may not.
+// List implements Store. The timeout applies to the server and not to the caller.
 func (s *s3) List(ctx context.Context) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		ctx, cancel := context.WithCancelCause(ctx)
@@ -188,7 +188,7 @@ func (s *s3) List(ctx context.Context) iter.Seq2[Info, error] {
 			name := strings.TrimPrefix(object.Key, s.prefix)
 			switch {
 			case object.Err != nil:
-				yield(Info{}, s.failed(ctx, object.Err))
+				yield(Info{}, s.wrapError(ctx, object.Err))
 				return
 			case checkName(name) != nil:
 				continue
@@ -200,7 +200,7 @@ func (s *s3) List(ctx context.Context) iter.Seq2[Info, error] {
 			timer.Reset(s3Timeout)
 		}
 		if err := ctx.Err(); err != nil {
-			yield(Info{}, failed(ctx, s, err))
+			yield(Info{}, wrapError(ctx, s, err))
 		}
 	}
 }

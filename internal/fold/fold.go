@@ -18,8 +18,8 @@ func Case(text string) string {
 	return norm.NFKD.String(cases.Fold().String(norm.NFKD.String(text)))
 }
 
-// hosts maps host names as browsers do, which also accept what a strict profile rejects:
-// underscores, and hyphens anywhere.
+// hosts maps host names as browsers do. Unlike a strict profile, browsers accept underscores, and
+// hyphens anywhere.
 var hosts = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false), idna.CheckHyphens(false), idna.VerifyDNSLength(false))
 
 // Host returns a host name as a browser requests it: in lower case, with other letters in ASCII
@@ -50,7 +50,7 @@ func Visible(text string) string {
 	}, text)
 }
 
-// Letters removes the diacritics of text that Case has folded: those of Latin, Greek and Cyrillic
+// Letters removes the diacritics of text that Case has folded: the marks of Latin, Greek and Cyrillic
 // letters, and the points of Hebrew and Arabic. Marks of other scripts, which form another letter
 // or are vowels, are recomposed with their letters (NFC), so that か is not a prefix of が. Letters
 // that do not decompose become what people type instead: ø becomes o, ł becomes l, æ becomes ae.
@@ -87,8 +87,8 @@ func IsApostrophe(r rune) bool {
 	return false
 }
 
-// IsASCII reports whether text has only ASCII characters: then Letters would not change it, and
-// Case would change only upper case.
+// IsASCII reports whether text has only ASCII characters. Letters does not change such text, and
+// Case only changes its upper case.
 func IsASCII(text string) bool {
 	for i := range len(text) {
 		if text[i] >= utf8.RuneSelf {
@@ -98,8 +98,8 @@ func IsASCII(text string) bool {
 	return true
 }
 
-// smallCapitals are letters of phonetic alphabets that people use in words. They do not
-// decompose.
+// smallCapitals maps letters of phonetic alphabets that people use in words to ASCII letters. The
+// small capitals do not decompose.
 var smallCapitals = map[rune]string{
 	'ᴀ': "a", 'ʙ': "b", 'ᴄ': "c", 'ᴅ': "d", 'ᴇ': "e", 'ꜰ': "f", 'ɢ': "g", 'ʜ': "h", 'ɪ': "i", 'ᴊ': "j", 'ᴋ': "k", 'ʟ': "l", 'ᴍ': "m",
 	'ɴ': "n", 'ᴏ': "o", 'ᴘ': "p", 'ꞯ': "q", 'ʀ': "r", 'ꜱ': "s", 'ᴛ': "t", 'ᴜ': "u", 'ᴠ': "v", 'ᴡ': "w", 'ʏ': "y", 'ᴢ': "z",

@@ -45,7 +45,7 @@ var matcher = newMatcher(languages)
 //go:embed messages/*.json
 var files embed.FS
 
-// mustLoad numbers the languages and loads the message file of each, except English.
+// mustLoad numbers the languages and loads the message file of each language except English.
 func mustLoad(all ...*Language) []*Language {
 	for i, l := range all {
 		if l.index = i; i > 0 {
@@ -96,7 +96,7 @@ func (l *Language) load() error {
 	return nil
 }
 
-// choose returns the form that fits the number of m.
+// choose returns the form for the number of m.
 func (f forms) choose(l *Language, m Message) template {
 	if m.one != "" {
 		if t := f[plural.Cardinal.MatchPlural(l.tag, int(m.n%10_000_000), 0, 0, 0, 0)]; t != nil {
@@ -132,7 +132,7 @@ const (
 	maxMatched = 1000
 )
 
-// matched caches the language for each Accept-Language header; browsers send few distinct ones.
+// matched caches the language for each Accept-Language header; browsers send few distinct headers.
 var matched = new(headerCache)
 
 type headerCache struct {
@@ -173,7 +173,7 @@ func (l *Language) Number(n int64) string {
 	return text
 }
 
-// months holds the name of each month in dates, and in full.
+// months holds the short name of each month, for dates, and its full name.
 var months = [12][2]Message{
 	{T("Jan"), T("January")},
 	{T("Feb"), T("February")},

@@ -11,8 +11,8 @@
 // one of its uses adds a context after a bar, which is not shown: "Open|adjective".
 //
 // The directory messages has a file for each language in the format of go-i18n, which translation
-// tools can read. en.json lists every text of the program; a test fails if another file lacks one
-// or has an unused one. To add a language, add its file and an element of languages.
+// tools can read. en.json lists every text of the program; a test fails if another file lacks a text
+// or has an unused text. To add a language, add its file and an element of languages.
 package i18n
 
 import (
@@ -41,7 +41,7 @@ func N(n int64, one, other string, args ...any) Message {
 	return Message{id: other, one: one, n: n, args: args}
 }
 
-// Verbatim returns a text that is not translated, such as one that a user has written.
+// Verbatim returns a text that is not translated, such as the text of a user.
 func Verbatim(text string) Message {
 	if text == "" {
 		return Message{}
@@ -49,7 +49,7 @@ func Verbatim(text string) Message {
 	return Message{args: []any{text}}
 }
 
-// Sentences joins texts with spaces and skips zero ones.
+// Sentences joins texts with spaces and skips zero Messages.
 func Sentences(all ...Message) (m Message) {
 	for _, sentence := range all {
 		if !sentence.IsZero() {
@@ -164,7 +164,8 @@ func split(text string) (parts template) {
 	}
 }
 
-// compiled caches the templates of English texts. It is bounded, because they are constants.
+// compiled caches the templates of English texts. Its size is bounded, because the texts are
+// constants.
 var compiled = new(sync.Map)
 
 type compiledKey struct {
@@ -269,7 +270,8 @@ type Part struct {
 }
 
 // Parts splits a text at its placeholders and tags, so that the caller can add markup. It formats
-// arguments that are strings, Messages, integers or times as Text, and returns others as Value.
+// arguments that are strings, Messages, integers or times as Text, and returns other arguments as
+// Value.
 func (l *Language) Parts(m Message) []Part {
 	t := l.template(m)
 	parts := make([]Part, 0, len(t))

@@ -27,9 +27,9 @@ func scriptTexts(source []byte) (texts []scriptText, err error) {
 	return texts, nil
 }
 
-// Script returns a script that defines the translations of the texts in other scripts. It is nil
-// for English, whose texts are in those scripts. A text with plural forms is an object with the CLDR
-// categories as keys.
+// Script returns a script that defines the translations of the texts in other scripts, or nil for
+// English, because the other scripts have the English texts. A text with plural forms is an object
+// with the CLDR categories as keys.
 func (l *Language) Script(others ...[]byte) ([]byte, error) {
 	if l.file == nil {
 		return nil, nil

@@ -1,8 +1,8 @@
 // Package logfile writes logs in the background.
 //
-// A disk that is full or slow must not hold up requests, and a flood of requests must not fill
-// the memory with lines. A Writer puts lines into a bounded buffer and never waits. Lines that do
-// not fit are counted, and the next line that fits reports how many were dropped.
+// A full or slow disk must not delay requests, and a flood of requests must not fill the memory with
+// log lines. A Writer puts lines into a bounded buffer and never waits. It drops and counts lines
+// that do not fit, and logs the number of dropped lines later.
 package logfile
 
 import (
@@ -29,7 +29,7 @@ type Writer struct {
 	pending []byte
 	spare   []byte // the last buffer written
 	dropped uint64 // lines dropped so far
-	noted   uint64 // how many of them the log has reported
+	noted   uint64 // dropped lines that the log has reported
 	closed  bool
 	more    chan struct{} // has a value when there is something to write
 	done    chan struct{} // closed when the last line has been written
@@ -38,7 +38,7 @@ type Writer struct {
 	stream io.Writer
 	file   *os.File
 
-	// note formats the line that reports how many lines were dropped.
+	// note logs how many lines were dropped.
 	note func(dropped uint64)
 }
 
@@ -94,8 +94,8 @@ type direct struct{ *Writer }
 
 func (d direct) Write(line []byte) (int, error) { return d.write(line) }
 
-// Write buffers a line, or drops it. It never waits for the disk, and never fails: a request
-// cannot do anything about the log.
+// Write buffers a line, or drops it if the buffer is full. Write never waits for the disk, and never
+// fails, because a request cannot handle a failure of the log.
 func (w *Writer) Write(line []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -168,7 +168,7 @@ func (w *Writer) write(lines []byte) (int, error) {
 	return w.stream.Write(lines)
 }
 
-// Reopen opens the file again under its name, after logrotate has moved the old one away. It does
+// Reopen opens the file again under its name, after logrotate has moved the old file away. It does
 // nothing for a stream. If it fails, the log continues in the old file.
 func (w *Writer) Reopen() error {
 	if w.path == "" {
@@ -197,7 +197,7 @@ func (w *Writer) Close() error {
 	}
 	w.closed = true
 	w.mu.Unlock()
-	// A value that is already there serves as the last one, too: run reads closed after it.
+	// A value that is already in the channel is sufficient: run reads closed after receiving it.
 	select {
 	case w.more <- struct{}{}:
 	default:

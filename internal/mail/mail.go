@@ -36,7 +36,7 @@ const (
 // does not exist.
 var ErrRefused = errors.New("mail: permanently refused")
 
-// ErrDeferred means that a server does not accept this mail now. It may accept others.
+// ErrDeferred means that a server does not accept this mail now, but may accept other mails.
 var ErrDeferred = errors.New("mail: temporarily refused")
 
 // Server is a mail server and the site that sends through it. It is safe for concurrent use.
@@ -47,7 +47,7 @@ type Server struct {
 	from                 string
 	base                 *url.URL
 
-	roots *x509.CertPool // nil: those of the machine
+	roots *x509.CertPool // nil for the root certificates of the machine
 }
 
 // Open returns the mail server at an address such as smtp://user:password@host:587, without
@@ -146,7 +146,7 @@ type Message struct {
 
 // Send sends a mail. It returns ErrRefused if retrying is pointless, and ErrDeferred if only this
 // mail has to wait. Errors never contain the address, or the server's response, which may repeat
-// it. After an error the mail may have arrived nevertheless.
+// the address. After an error the mail may have arrived nevertheless.
 func (s *Server) Send(ctx context.Context, m Message) error {
 	if !IsAddress(m.To) {
 		return fmt.Errorf("%w: no address", ErrRefused)
@@ -163,16 +163,16 @@ func (s *Server) Send(ctx context.Context, m Message) error {
 		msg.SetGenHeader(gomail.HeaderListUnsubscribePost, "List-Unsubscribe=One-Click")
 	}
 	msg.SetBodyString(gomail.TypeTextPlain, m.Text)
-	err := s.with(ctx, func(ctx context.Context, c *gomail.Client) error { return c.DialAndSendWithContext(ctx, msg) })
+	err := s.withClient(ctx, func(ctx context.Context, c *gomail.Client) error { return c.DialAndSendWithContext(ctx, msg) })
 	if msg.IsDelivered() {
-		return nil // a later failure is no reason to send it again
+		return nil // after a later failure, the mail must not be sent again
 	}
 	return err
 }
 
 // Check connects to the server and logs in, without sending anything.
 func (s *Server) Check(ctx context.Context) error {
-	return s.with(ctx, func(ctx context.Context, c *gomail.Client) error {
+	return s.withClient(ctx, func(ctx context.Context, c *gomail.Client) error {
 		conn, err := c.DialToSMTPClientWithContext(ctx)
 		if err == nil {
 			err = c.CloseWithSMTPClient(conn)
@@ -181,12 +181,12 @@ func (s *Server) Check(ctx context.Context) error {
 	})
 }
 
-// with calls do with a client, whose connection ends after sendTimeout at the latest.
-func (s *Server) with(ctx context.Context, do func(context.Context, *gomail.Client) error) error {
+// withClient calls do with a client, whose connection ends after sendTimeout at the latest.
+func (s *Server) withClient(ctx context.Context, do func(context.Context, *gomail.Client) error) error {
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
 	end, _ := ctx.Deadline()
-	var open net.Conn // the library leaves it open if it cannot log in
+	var open net.Conn // the library does not close the connection if the log-in fails
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, address)
 		if err != nil {
@@ -209,11 +209,11 @@ func (s *Server) with(ctx context.Context, do func(context.Context, *gomail.Clie
 	if open != nil {
 		_ = open.Close()
 	}
-	return s.failed(err)
+	return s.translate(err)
 }
 
-// bounded is a connection with a fixed deadline: the library sets one only after it has logged
-// in, and then a later one.
+// bounded is a connection with a fixed deadline. The library would set a later deadline after the
+// log-in.
 type bounded struct{ net.Conn }
 
 // SetDeadline implements [net.Conn].
@@ -241,8 +241,8 @@ func (s *Server) options(dial gomail.DialContextFunc) []gomail.Option {
 	return all
 }
 
-// failed translates an error into one of this package's errors, without the server's response.
-func (s *Server) failed(err error) error {
+// translate translates an error into one of this package's errors, without the server's response.
+func (s *Server) translate(err error) error {
 	var refused *gomail.SendError
 	var reply *textproto.Error
 	var network net.Error
@@ -264,13 +264,13 @@ func (s *Server) failed(err error) error {
 	case errors.As(err, &network) && network.Timeout():
 		return fmt.Errorf("mail: %s did not answer in time", s)
 	}
-	return fmt.Errorf("mail: %s: %w", s, err) // before a mail
+	return fmt.Errorf("mail: %s: %w", s, err) // an error before the mail
 }
 
-// aboutMail are the steps at which a rejection is about the mail, not about this site.
+// aboutMail lists the steps at which a rejection concerns the mail and not this site.
 var aboutMail = []gomail.SendErrReason{gomail.ErrSMTPRcptTo, gomail.ErrSMTPData, gomail.ErrSMTPDataClose}
 
-// line returns text for a header, as one line.
+// line returns text as one line, for a header.
 func line(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

@@ -1,5 +1,5 @@
--- Starts a Repair or Rebuild: from now on writers record the ids they change. It replaces a run
--- in progress, unless ARGV[6] forbids that.
+-- Starts a Repair or Rebuild: from now on writers record the ids they change. A run in progress
+-- is replaced, unless ARGV[6] forbids that.
 --
 -- KEYS[1..6]  the keys of a partition: index, content, meta, next, next content, changed
 -- KEYS[7..]   other keys that a rebuild makes

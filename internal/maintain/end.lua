@@ -1,5 +1,5 @@
--- Ends a Repair or Rebuild if it is the run in progress: writers stop recording changed ids,
--- and data that it built but did not put in place is removed.
+-- Ends a Repair or Rebuild if it is the run in progress: writers stop recording changed ids, and
+-- new data that has not replaced the old data is removed.
 --
 -- KEYS[1..6]  the keys of a partition: index, content, meta, next, next content, changed
 -- KEYS[7..]   other keys that a rebuild makes

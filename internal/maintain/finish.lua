@@ -1,10 +1,10 @@
 -- Shared by the finish scripts of all rebuilds. A finish script is run until it replies 1. Each
--- time it catches up with some of the ids that writers recorded. In the step in which none is
--- left it also replaces the old data; otherwise writers could keep ahead of it.
+-- step catches up with some of the ids that writers recorded. The step that leaves no recorded ids
+-- also replaces the old data; otherwise writers could record more ids before the next step.
 
 -- finishing begins a step. After the first step Fill is refused, since its data would be older
--- than the recorded changes. If another run is in progress, it returns an error for the
--- caller to reply.
+-- than the recorded changes. If another run is in progress, finishing returns an error, which the
+-- caller must return.
 local function finishing(run)
 	local name = run .. ' finishing'
 	local refusal = replaced(KEYS[3], run) and replaced(KEYS[3], name)
@@ -14,14 +14,14 @@ local function finishing(run)
 	redis.call('HSET', KEYS[3], 'rebuild', name)
 end
 
--- changes pops at most `most` recorded ids, and stops after `bytes` bytes of them. Without
--- bytes, ids are known to be short.
-local function changes(most, bytes)
+-- changes pops at most `limit` recorded ids, and stops after `bytes` bytes of ids. Without
+-- `bytes`, all ids must be short.
+local function changes(limit, bytes)
 	if not bytes then
-		return redis.call('SPOP', KEYS[6], most)
+		return redis.call('SPOP', KEYS[6], limit)
 	end
 	local ids = {}
-	while #ids < most and bytes > 0 do
+	while #ids < limit and bytes > 0 do
 		local id = redis.call('SPOP', KEYS[6])
 		if not id then
 			break
@@ -31,8 +31,8 @@ local function changes(most, bytes)
 	return ids
 end
 
--- finished ends a step: if there is nothing left to catch up with, each new key replaces the
--- old one. It returns the reply of the script: 1 if the new data is in place.
+-- finished ends a step: if no recorded ids are left, each new key replaces the old key. It returns
+-- the reply of the script: 1 if the new data is in place.
 --
 -- pairs  old key, new key, ...
 local function finished(pairs)

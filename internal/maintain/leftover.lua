@@ -3,9 +3,9 @@
 -- KEYS[1..6]  the keys of a partition: index, content, meta, next, next content, changed
 -- KEYS[7..]   other keys that a rebuild makes
 -- ARGV[1..3]  kind, declaration, partitions
--- ARGV[4]     '1': remove it
+-- ARGV[4]     '1': remove the leftovers
 --
--- Reply  {entries that it built, ids that writers recorded}, or {} if there are no leftovers
+-- Reply  {entries that the run built, ids that writers recorded}, or {} if there are no leftovers
 local found = redis.call('HMGET', KEYS[3], 'rebuild', 'until')
 if not found[1] or found[2] and not lapsed(found[2]) then
 	return {} -- there is no run, or it is in progress

@@ -1,6 +1,6 @@
 // Package maintain is the engine of package retwis/maintain: it counts the problems that a run
-// finds, limits its rate, and lets writers record the ids that they change during a repair or
-// rebuild.
+// finds, limits the rate of the run, and lets writers record the ids that they change during a
+// repair or rebuild.
 package maintain
 
 import (
@@ -113,8 +113,8 @@ func (r *Run) Content(ctx context.Context, set *partition.Set, count int, check 
 	return nil
 }
 
-// Pages calls check for each page of a scan, as one step each. check returns the number of
-// entries it compared.
+// Pages calls check for each page of a scan; each page is one step. check returns the number of
+// entries that it compared.
 func (r *Run) Pages(ctx context.Context, pages iter.Seq2[[]string, error], check func(page []string) (int, error)) error {
 	for page, err := range pages {
 		if err != nil {

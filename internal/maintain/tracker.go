@@ -33,11 +33,11 @@ var (
 )
 
 // Tracker lets writers of an index record the ids they change during a Repair or Rebuild. A run
-// holds a lease in the metadata of each partition: if its process is killed, the next write
-// after the lease expires removes its leftovers.
+// holds a lease in the metadata of each partition: if the process is killed, the next write after
+// the lease expires removes the leftovers of the run.
 type Tracker struct {
-	set  *partition.Set
-	more func(*partition.Keys) []string
+	set   *partition.Set
+	extra func(*partition.Keys) []string
 
 	trackerScripts
 }
@@ -49,10 +49,10 @@ var allScripts = sync.OnceValue(func() trackerScripts {
 	return trackerScripts{begin: build(beginLua), renew: build(renewLua), end: build(endLua), leftover: build(leftoverLua)}
 })
 
-// NewTracker returns the tracker of an index. more returns the keys that a rebuild creates in a
+// NewTracker returns the tracker of an index. extra returns the keys that a rebuild creates in a
 // partition besides Next and NextContent: KEYS[7] onward. It may be nil.
-func NewTracker(set *partition.Set, more func(*partition.Keys) []string) *Tracker {
-	return &Tracker{set: set, more: more, trackerScripts: allScripts()}
+func NewTracker(set *partition.Set, extra func(*partition.Keys) []string) *Tracker {
+	return &Tracker{set: set, extra: extra, trackerScripts: allScripts()}
 }
 
 // NewFinish returns the script of Rebuild.Finish, which may use the functions of
@@ -64,15 +64,15 @@ func NewFinish(sources ...string) script.Script {
 // endTimeout bounds the attempt to end an interrupted run. If that fails, its lease expires.
 const endTimeout = 5 * time.Second
 
-// During runs f while writers record the ids they change. When f returns, for whatever reason,
-// they stop, and data that f built but did not put in place is removed.
+// During runs f while writers record the ids they change. When f returns, with or without an error,
+// writers stop recording, and new data that f did not put in place is removed.
 func (t *Tracker) During(ctx context.Context, f func(ctx context.Context, run string) error) error {
 	_, err := t.during(ctx, f)
 	return err
 }
 
 // IfIdle is like During, but does nothing if a run is in progress; it reports whether f ran to
-// its end. A run that starts meanwhile replaces it, which is not an error.
+// its end. A run that starts meanwhile replaces this run, which is not an error.
 func (t *Tracker) IfIdle(ctx context.Context, f func(ctx context.Context, run string) error) (bool, error) {
 	idle, err := t.during(ctx, f, "idle")
 	if errors.Is(err, maintain.ErrReplaced) {
@@ -89,24 +89,24 @@ func (t *Tracker) during(ctx context.Context, f func(ctx context.Context, run st
 		}
 	}
 	run := rand.Text()
-	busy, err := t.everywhere(ctx, t.begin, run, args...)
+	busy, err := t.inAllPartitions(ctx, t.begin, run, args...)
 	if err == nil && !busy {
 		stop := t.keepLease(ctx, run)
 		err = f(ctx, run)
 		stop()
 	}
-	// Even if ctx is done, or the run started in some of the partitions only.
+	// End the run even if ctx is done, or if the run started in some of the partitions only.
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
-	if _, ended := t.everywhere(ending, t.end, run); err == nil {
-		err = ended
+	if _, endErr := t.inAllPartitions(ending, t.end, run); err == nil {
+		err = endErr
 	}
 	return !busy, Replaced(err)
 }
 
 // Begin starts a run without renewing its lease. It is exported for tests of killed runs.
 func (t *Tracker) Begin(ctx context.Context, run string) error {
-	_, err := t.everywhere(ctx, t.begin, run)
+	_, err := t.inAllPartitions(ctx, t.begin, run)
 	return err
 }
 
@@ -124,7 +124,7 @@ func (t *Tracker) keepLease(ctx context.Context, run string) (stop func()) {
 				return
 			case <-tick.C:
 				// If this fails for too long, the scripts refuse the steps of the run.
-				_, _ = t.everywhere(ctx, t.renew, run)
+				_, _ = t.inAllPartitions(ctx, t.renew, run)
 			}
 		}
 	}()
@@ -134,9 +134,9 @@ func (t *Tracker) keepLease(ctx context.Context, run string) (stop func()) {
 	}
 }
 
-// everywhere runs a script in each partition, with the name of a run, its lease and args. It
+// inAllPartitions runs a script in each partition, with the name of a run, its lease and args. It
 // reports whether any reply is not 0.
-func (t *Tracker) everywhere(ctx context.Context, s script.Script, run string, args ...string) (other bool, err error) {
+func (t *Tracker) inAllPartitions(ctx context.Context, s script.Script, run string, args ...string) (nonzero bool, err error) {
 	calls := make([]script.Call, len(t.set.Keys))
 	for i := range t.set.Keys {
 		calls[i] = script.Call{
@@ -149,17 +149,17 @@ func (t *Tracker) everywhere(ctx context.Context, s script.Script, run string, a
 		if err != nil {
 			return false, err
 		}
-		other = other || n != 0
+		nonzero = nonzero || n != 0
 	}
-	return other, nil
+	return nonzero, nil
 }
 
 func (t *Tracker) keys(i int) []string {
 	keys := &t.set.Keys[i]
-	if t.more == nil {
+	if t.extra == nil {
 		return keys.All()
 	}
-	return append(keys.All(), t.more(keys)...)
+	return append(keys.All(), t.extra(keys)...)
 }
 
 // Leftovers reports leftovers of a killed run, and removes them if repair is set.
@@ -200,7 +200,7 @@ type Rebuild struct {
 	Args   []string
 }
 
-// Rebuild builds new data next to the current data, and replaces the latter once the new data
+// Rebuild builds new data next to the current data, and replaces the current data once the new data
 // has caught up with all concurrent writes, in one atomic step per partition.
 func (t *Tracker) Rebuild(ctx context.Context, r Rebuild) error {
 	if r.Keys == nil {
@@ -223,8 +223,8 @@ func (t *Tracker) Rebuild(ctx context.Context, r Rebuild) error {
 // maxPipeline is the maximum number of finish scripts in one pipeline.
 const maxPipeline = 64
 
-// catchUp runs the finish script of a rebuild in one partition until it is done. The pipelines
-// grow: with one step per round trip it would never catch up with writers that pipeline.
+// catchUp runs the finish script of a rebuild in one partition until the rebuild is done. The
+// pipelines grow: one step per round trip would never catch up with writers that pipeline.
 func (t *Tracker) catchUp(ctx context.Context, finish script.Script, step script.Call) error {
 	for n := 1; ; n = min(2*n, maxPipeline) {
 		done, err := finished(finish.RunMany(ctx, t.set.Client, slices.Repeat([]script.Call{step}, n)))
@@ -234,8 +234,8 @@ func (t *Tracker) catchUp(ctx context.Context, finish script.Script, step script
 	}
 }
 
-// finished reports whether one of the steps was the last. The steps after it are refused, which
-// is not an error.
+// finished reports whether one of the steps was the last step. The steps after the last step are
+// refused, which is not an error.
 func finished(steps []rueidis.RedisResult) (bool, error) {
 	for _, s := range steps {
 		n, err := s.AsInt64()

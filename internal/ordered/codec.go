@@ -186,8 +186,8 @@ func appendEscaped(b []byte, s string) []byte {
 	return b
 }
 
-// AppendPrefix appends the common leading bytes of all values of a String or Bytes column that
-// start with a prefix.
+// AppendPrefix appends the bytes with which all values of a String or Bytes column start that have
+// the given prefix.
 func (k *Codec) AppendPrefix(b []byte, prefix string) []byte {
 	begin := len(b)
 	if k.readable {

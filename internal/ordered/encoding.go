@@ -68,8 +68,8 @@ func (k *Codec) Next(s string) (v any, rest string, err error) {
 	return v, rest, err
 }
 
-// LuaLess is the source of the Lua function less(a, b), which compares bytes. Lua's own
-// comparison depends on the locale of the server.
+// LuaLess is the source of the Lua function less(a, b), which compares bytes. Lua's operator <
+// depends on the locale of the server.
 //
 //go:embed less.lua
 var LuaLess string

@@ -1,6 +1,6 @@
--- less(a, b) compares bytes, four at a time; scripts are appended to this file. Lua's < depends
--- on the locale of the server. Its == takes constant time, which is used to skip the common
--- prefix of long strings.
+-- less(a, b) reports whether a sorts before b. It compares bytes, four at a time. Scripts are
+-- appended to this file. Lua's < depends on the locale of the server. Lua's == takes constant time,
+-- which is used to skip the common prefix of long strings.
 local unpack4 = struct.unpack
 local function less(a, b)
 	local n, i = math.min(#a, #b), 1

@@ -18,7 +18,7 @@ var ErrRange = errors.New("beyond the range")
 
 func wrongType(v any, want string) error { return fmt.Errorf("it is %T, not %s", v, want) }
 
-// integer returns a Go integer: as an int64, or as a uint64 if it overflows an int64.
+// integer converts a Go integer to an int64, or to a uint64 if it overflows an int64.
 func integer(v any) (n int64, u uint64, ok bool) {
 	switch v := v.(type) {
 	case int:
@@ -81,7 +81,7 @@ func Number(v any, want string) (decimal.Decimal, error) {
 	return decimal.New(n, 0), nil
 }
 
-// rescale returns a number at a scale, or an error if it has more digits after the point.
+// rescale returns a number at a scale, or an error if the number has more digits after the point.
 func rescale(d decimal.Decimal, scale int) (decimal.Decimal, error) {
 	e, exact := d.Rescale(scale)
 	if exact {
@@ -114,13 +114,13 @@ func anyInteger(v any) (decimal.Decimal, error) {
 // exactFloat is the largest n such that a float64 holds all integers up to n.
 const exactFloat = 1 << 53
 
-// ToFloat converts a number to a float64, and a decimal or text to the nearest one. For a
+// ToFloat converts a number to a float64, and a decimal or text to the nearest float64. For a
 // decimal beyond the range it returns an infinity and an error.
 func ToFloat(v any) (float64, error) {
 	switch f := v.(type) {
 	case float64:
 		if math.IsNaN(f) {
-			return 0, errors.New("it is not a number (NaN), and has no place in an order")
+			return 0, errors.New("it is not a number (NaN), which cannot be ordered")
 		}
 		return f, nil
 	case float32:
@@ -139,7 +139,7 @@ func ToFloat(v any) (float64, error) {
 	case !ok:
 		return 0, wrongType(v, "a number")
 	case u != 0 || n > exactFloat || n < -exactFloat:
-		return 0, fmt.Errorf("%v is beyond ±2^53, where a float64 does not hold each integer: declare it an int", v)
+		return 0, fmt.Errorf("%v is beyond ±2^53, where a float64 cannot hold every integer: declare it an int", v)
 	}
 	return float64(n), nil
 }
@@ -152,7 +152,7 @@ func parseFloat(text string) (float64, error) {
 	case err != nil || strings.ContainsAny(text, "xX_"):
 		return 0, fmt.Errorf("%q is not a number", shorten(text))
 	case math.IsNaN(f):
-		return 0, errors.New("NaN has no place in an order")
+		return 0, errors.New("NaN cannot be ordered")
 	}
 	return f, nil
 }

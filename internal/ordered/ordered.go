@@ -1,14 +1,14 @@
 // Package ordered encodes typed values as bytes that sort as the values do, so that a sorted
 // set, which compares bytes, keeps them in order.
 //
-// A [Codec] encodes the values of one column, an [Encoding] those of several, one after the
-// other. The encoding of a value is never a prefix of that of another value of the same column,
-// so an id can follow it. The whole module uses the rule of [Column] for the values that a
-// column accepts.
+// A [Codec] encodes the values of one column, and an [Encoding] the values of several columns, one
+// after the other. The encoding of a value is never a prefix of the encoding of another value of the
+// same column, so an id can follow a value. All packages use the rule of [Column] for the values
+// that a column accepts.
 //
-// Integers are big endian with the sign bit inverted, floats their IEEE 754 bits,
-// strings end with a terminator and escape zero bytes, as in FoundationDB's tuples.
-// All bytes of a descending column are inverted.
+// Integers are big endian with the sign bit inverted, floats are the result of [FloatBits], and
+// strings end with a terminator and escape zero bytes, as in FoundationDB's tuples. All bytes of a
+// descending column are inverted.
 package ordered
 
 import (
@@ -38,8 +38,8 @@ const (
 
 // Column describes the values of a column.
 //
-// It accepts values of its Go type, text that Parse reads, and, if it holds numbers, every Go
-// number that it holds exactly. Other values return ErrValue.
+// A column accepts values of its Go type, text that Parse reads, and, if the column holds numbers,
+// every Go number that it can hold exactly. Other values are an ErrValue.
 type Column struct {
 	Name   string // for errors
 	Type   Type
@@ -90,9 +90,9 @@ func (c Column) Normalize() (Column, error) {
 	return c, nil
 }
 
-func orDefault(n, otherwise int) int {
+func orDefault(n, fallback int) int {
 	if n == 0 {
-		return otherwise
+		return fallback
 	}
 	return n
 }

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// The readable encoding of a column is the tutorial's: text with zero-padded numbers that ends
-// with a colon. Negative numbers, which the tutorial does not cover, are a minus, which sorts
-// before the digits, and the nines' complement. It exists to open and adopt such indexes; new
-// indexes are binary.
+// The readable encoding of a column is the encoding of the tutorial: text with zero-padded numbers
+// that ends with a colon. Negative numbers, which the tutorial does not cover, are written as a
+// minus sign, which sorts before the digits, and the nines' complement. The readable encoding exists
+// to open and adopt such indexes; new indexes are binary.
 
 // A readable string ends with a colon. The escape byte, the colon, and all bytes that sort
 // before it are escaped.

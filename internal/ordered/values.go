@@ -40,7 +40,7 @@ func parseBool(text string) (bool, error) {
 	return false, fmt.Errorf("%q is not true or false", shorten(text))
 }
 
-// ToTime returns a time.Time, or text such as 2026-11-21T10:00:00Z or 2026-11-21.
+// ToTime converts a time.Time, or text such as 2026-11-21T10:00:00Z or 2026-11-21, to a time.Time.
 func ToTime(v any) (time.Time, error) {
 	switch v := v.(type) {
 	case time.Time:
@@ -76,8 +76,8 @@ func tooFine(text string) bool {
 	return len(digits) > 9 && strings.Trim(digits[9:], "0") != ""
 }
 
-// Int64 returns the value of an Int, or of a Decimal in units of its last digit. A
-// number that does not fit into an int64 is an ErrRange.
+// Int64 returns the value of an Int, or of a Decimal in units of its last digit. If the number does
+// not fit into an int64, the error wraps ErrRange.
 func (c Column) Int64(v any) (int64, error) {
 	if c.Type == Int {
 		return c.toInt(v)
@@ -164,7 +164,7 @@ func (c Column) toDecimal(v any) (decimal.Decimal, error) {
 }
 
 // Parse parses a value as found in a file or hash field: 56, 28.44, true, 2026-11-21T10:00:00Z
-// or 2026-11-21. It returns the Go type that decoding returns.
+// or 2026-11-21. The result has the Go type that decoding returns.
 func (c Column) Parse(text string) (any, error) {
 	v, err := c.parse(text)
 	if err != nil {
@@ -182,7 +182,7 @@ func (c Column) parse(text string) (any, error) {
 	case Bool:
 		return parseBool(text)
 	case Int:
-		c.Digits = 0 // encoding checks them
+		c.Digits = 0 // encoding checks the digits
 		return c.toInt(text)
 	case Uint:
 		c.Digits = 0
@@ -216,7 +216,7 @@ func (c Column) Format(v any) string {
 	return fmt.Sprint(v)
 }
 
-// Describe formats a value for a report: text is quoted, bytes are hexadecimal.
+// Describe formats a value for a report, with quoted text and hexadecimal bytes.
 func (c Column) Describe(v any) string {
 	switch v := v.(type) {
 	case string:

@@ -1,5 +1,5 @@
-// Package owner gives files that root creates in another user's directory to that user: a service
-// that runs as the user could not open files of root.
+// Package owner gives files that root creates in another user's directory to that user, because a
+// service that runs as the user could not open files of root.
 package owner
 
 import (
@@ -13,8 +13,8 @@ import (
 	"syscall"
 )
 
-// Owner is the owner of a directory. If root works on another user's directory, its child
-// processes run as that user, who also gets its new files.
+// Owner is the owner of a directory. If root works on another user's directory, child processes run
+// as that user, and new files are given to that user.
 type Owner struct {
 	dir  string
 	uid  int
@@ -37,8 +37,8 @@ func Of(dir string) (Owner, error) {
 	if !ok || int(stat.Uid) == o.uid {
 		return o, nil
 	}
-	us := o.uid
-	o.uid, o.gid, o.root = int(stat.Uid), int(stat.Gid), us == 0
+	euid := o.uid
+	o.uid, o.gid, o.root = int(stat.Uid), int(stat.Gid), euid == 0
 	if !o.root {
 		return o, o.Refuse()
 	}
@@ -56,20 +56,20 @@ func MkdirAll(dir string, mode fs.FileMode) error {
 		err = os.Mkdir(dir, mode)
 	}
 	if err != nil {
-		return os.MkdirAll(dir, mode) // no error if it exists
+		return os.MkdirAll(dir, mode) // no error if the directory exists
 	}
-	// Do not follow symlinks: the owner of the parent may have replaced the new directory with
-	// one.
-	made, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
+	// Do not follow symlinks: the owner of the parent may have replaced the new directory with a
+	// symlink.
+	created, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
 		return err
 	}
-	return errors.Join(Inherit(made), made.Close())
+	return errors.Join(Inherit(created), created.Close())
 }
 
-// Inherit gives an open file or directory that this process has created to the owner of its
-// parent directory. Only root can do that; where the file system forbids it, as some network file
-// systems do, root keeps the file.
+// Inherit gives an open file or directory that this process has created to the owner of its parent
+// directory. Only root can change the owner; if the file system forbids the change, as some network
+// file systems do, root keeps the file.
 func Inherit(file *os.File) error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -97,10 +97,11 @@ func (o Owner) Refuse() error {
 // UID returns the user ID of the owner.
 func (o Owner) UID() int { return o.uid }
 
-// Another reports whether the owner is a different user than that of this process.
+// Another reports whether this process is root and the owner is another user.
 func (o Owner) Another() bool { return o.root }
 
-// Credential makes a child process run as the owner.
+// Credential returns the credential with which a child process runs as the owner, or nil if the
+// owner is the user of this process.
 func (o Owner) Credential() *syscall.Credential {
 	if !o.root {
 		return nil

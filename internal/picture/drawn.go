@@ -8,8 +8,8 @@ import (
 )
 
 // Drawn returns the default picture of a user, as an SVG of less than a kilobyte: a pattern that
-// depends only on the name, ignoring case. It has no IDs and no styles, so that any number of
-// them can be embedded in a page.
+// depends only on the name, ignoring case. The SVG has no IDs and no styles, so that a page can
+// embed any number of pictures.
 func Drawn(name string) []byte {
 	d := drawingOf(name)
 	var svg strings.Builder
@@ -49,8 +49,8 @@ type point struct {
 	turn int // quarters of a circle: 1 or 2 to the right, -1 to the left; 0 for a line
 }
 
-// palettes are a background and three foreground colors each. Backgrounds are neither light nor
-// dark, so that they stand out from white and black pages.
+// palettes returns palettes of a background and three foreground colors. Backgrounds are neither
+// light nor dark, so that they stand out from white and black pages.
 func palettes() [][4]uint32 {
 	return [][4]uint32{
 		{0x0f6b5c, 0x6ad3bc, 0xe3efec, 0xf2b84b}, // teal
@@ -68,8 +68,8 @@ func palettes() [][4]uint32 {
 	}
 }
 
-// drawingOf chooses the colors and the tiles of one quarter; the others are the same, turned or
-// mirrored.
+// drawingOf chooses the colors and the tiles of one quarter. The other quarters have the same tiles,
+// turned or mirrored.
 func drawingOf(name string) drawing {
 	digest := sha256.Sum256([]byte(strings.ToLower(name)))
 	colors := palettes()[int(digest[0])%len(palettes())]
@@ -100,7 +100,7 @@ func shapeOf(n int) shape {
 	kinds := []shape{
 		{{x: 0, y: 0}, {x: t, y: 0}, {x: t, y: t}, {x: 0, y: t}},                                           // square
 		{{x: 0, y: 0}, {x: t, y: 0}, {x: 0, y: t, turn: 1}},                                                // quarter of a disc
-		{{x: 0, y: 0}, {x: t, y: 0}, {x: 0, y: t, turn: 1}},                                                // again
+		{{x: 0, y: 0}, {x: t, y: 0}, {x: 0, y: t, turn: 1}},                                                // the same, which is thus chosen twice as often
 		{{x: 0, y: 0}, {x: t, y: t, turn: 1}, {x: 0, y: 0, turn: 1}},                                       // leaf
 		{{x: 0, y: 0}, {x: t, y: 0}, {x: 0, y: t}},                                                         // triangle
 		{{x: half, y: 0}, {x: t, y: half}, {x: half, y: t}, {x: 0, y: half}},                               // diamond
@@ -122,7 +122,7 @@ func (s shape) moved(x, y int) shape {
 	return moved
 }
 
-// mirrored returns the shape mirrored along the diagonal, which keeps it in its quarter.
+// mirrored returns the shape mirrored along the diagonal, which keeps the shape in its quarter.
 func (s shape) mirrored() shape {
 	mirrored := make(shape, len(s))
 	for i, p := range s {
@@ -155,13 +155,13 @@ func (l layer) path() string {
 					right = 1
 				}
 				d = append(d, fmt.Sprintf("a%d %[1]d 0 0%d", r, right)...)
-				d = number(number(d, x), y)
+				d = appendNumber(appendNumber(d, x), y)
 			case y == 0:
-				d = number(append(d, 'h'), x)
+				d = appendNumber(append(d, 'h'), x)
 			case x == 0:
-				d = number(append(d, 'v'), y)
+				d = appendNumber(append(d, 'v'), y)
 			default:
-				d = number(number(append(d, 'l'), x), y)
+				d = appendNumber(appendNumber(append(d, 'l'), x), y)
 			}
 			from = p
 		}
@@ -170,8 +170,8 @@ func (l layer) path() string {
 	return string(d)
 }
 
-// number appends a number, after a space if it could be read as part of the previous number.
-func number(d []byte, n int) []byte {
+// appendNumber appends a number, after a space if it could be read as part of the previous number.
+func appendNumber(d []byte, n int) []byte {
 	if last := d[len(d)-1]; '0' <= last && last <= '9' && n >= 0 {
 		d = append(d, ' ')
 	}

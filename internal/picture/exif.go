@@ -5,11 +5,11 @@ import (
 	"encoding/binary"
 )
 
-// exifName precedes the TIFF data of EXIF, in JPEG always and elsewhere sometimes.
+// exifName precedes the TIFF data of EXIF: always in JPEG, sometimes in other formats.
 const exifName = "Exif\x00\x00"
 
 // orientation returns the EXIF orientation of a picture, 1 to 8, or 1 if there is none. It reads
-// one tag of the first directory and follows nothing else.
+// only one tag of the first directory.
 func orientation(exif []byte) int {
 	const tag, short = 0x0112, 3
 	tiff := bytes.TrimPrefix(exif, []byte(exifName))

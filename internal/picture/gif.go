@@ -10,7 +10,7 @@ import (
 	"io"
 )
 
-// Limits on an animation. A larger one is reduced to its first frame.
+// Limits on an animation. A larger animation is reduced to its first frame.
 const (
 	maxFrames      = 100
 	maxFramePixels = 4_000_000
@@ -75,7 +75,7 @@ func skipTable(flags byte, rest []byte) []byte {
 	return cut(rest, 3<<(1+flags&7))
 }
 
-// skipBlocks skips blocks, each preceded by its length, up to an empty one.
+// skipBlocks skips blocks, each preceded by its length, through the first empty block.
 func skipBlocks(rest []byte) []byte {
 	for len(rest) > 0 && rest[0] > 0 {
 		rest = cut(rest, 1+int(rest[0]))

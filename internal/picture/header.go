@@ -11,15 +11,15 @@ import (
 // maxSide limits width and height, because some decoders keep whole rows.
 const maxSide = 1<<16 - 1
 
-// header is what is known about a file before any of its pixels is decoded.
+// header describes a file before any of its pixels is decoded.
 type header struct {
-	file          []byte // or a part of it that is a picture by itself
+	file          []byte // the file, or a part of it that is a complete picture
 	format        func(r io.Reader) (image.Image, error)
 	width, height int
 	orientation   int      // 1 to 8, as in EXIF
 	profile       *profile // nil for sRGB
 	memory        int64    // bytes that decoding may take
-	animated      bool     // and small enough to stay animated
+	animated      bool     // the picture is animated, and small enough to stay animated
 	lossless      bool
 }
 
@@ -71,8 +71,8 @@ func matches(magic string, file []byte) bool {
 	return true
 }
 
-// decode decodes the first picture. Whatever the decoder does, the result is a picture of the
-// size that the header promised, or an error.
+// decode decodes the first picture. The result is a picture of the size in the header, or an error,
+// even if the decoder panics.
 func (h header) decode(ctx context.Context) (img image.Image, err error) {
 	defer func() {
 		if r := recover(); r != nil { // the file has crashed the decoder
@@ -89,9 +89,9 @@ func (h header) decode(ctx context.Context) (img image.Image, err error) {
 	return img, nil
 }
 
-// pieces is how many bytes a decoder gets at once. It is small because a few bytes can cause much
-// work, such as a scan of a progressive JPEG in which nothing changes.
-const pieces = 512
+// maxRead is the maximum number of bytes in one read of a decoder. It is small because a few bytes
+// can cause much work, such as a scan of a progressive JPEG in which nothing changes.
+const maxRead = 512
 
 // limited reads and writes until a context is done. Decoders do not support contexts.
 type limited struct {
@@ -104,7 +104,7 @@ func (l *limited) Read(p []byte) (int, error) {
 	if err := l.ctx.Err(); err != nil {
 		return 0, err
 	}
-	return l.r.Read(p[:min(len(p), pieces)])
+	return l.r.Read(p[:min(len(p), maxRead)])
 }
 
 func (l *limited) Write(p []byte) (int, error) {

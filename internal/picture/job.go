@@ -12,7 +12,7 @@ import (
 	blurhash "github.com/bbrks/go-blurhash"
 )
 
-// JPEG quality: below this, edges of text show artifacts. A page has many small avatars, which
+// JPEG quality. Below quality, edges of text show artifacts. Pages have many small avatars, which
 // contain no text to read.
 const (
 	quality      = 82
@@ -20,7 +20,7 @@ const (
 	small        = 80 // maximum side in pixels
 )
 
-// plan is how a picture is converted.
+// plan describes how a picture is converted.
 type plan struct {
 	crop  image.Rectangle // of the picture as stored in the file
 	sizes []size          // upright, largest first
@@ -31,8 +31,8 @@ type size struct {
 	width, height int
 }
 
-// planOf returns the sizes of a kind. It crops both sides equally, so that the orientation only
-// determines which sides are long.
+// planOf returns the plan for a kind of picture. It crops opposite sides equally, so that the
+// orientation only matters if it swaps width and height.
 func planOf(h header, kind Kind) plan {
 	w, ht := h.width, h.height
 	turned := h.orientation >= 5
@@ -71,8 +71,8 @@ func fit(w, h int, bounds size) size {
 	return bounds
 }
 
-// memory returns what scaling and encoding take: the picture in its largest size, once more if it
-// is turned, its file, which is copied as it grows, and what encoders need.
+// memory returns the bytes that scaling and encoding take: for the picture in its largest size, a
+// rotated copy, the file, which is copied as it grows, and the encoders.
 func (p plan) memory() int64 {
 	const encoders = 4 << 20
 	return 24*int64(p.sizes[0].width)*int64(p.sizes[0].height) + encoders
@@ -107,7 +107,7 @@ func (j job) run(ctx context.Context) (Picture, error) {
 	if p.Blurhash, err = blur(ctx, img); err != nil {
 		return Picture{}, err
 	}
-	// If a later frame of an animation is damaged, it becomes a still.
+	// If a later frame of an animation is damaged, only the first frame is used.
 	if j.animated && j.kind == Post && j.plan.sizes[0].width == j.width && j.plan.sizes[0].height == j.height {
 		if r, err := j.animation(ctx); err == nil {
 			p.Renditions[0] = r
@@ -140,8 +140,8 @@ func (j job) source(ctx context.Context) (img *image.RGBA, exact bool, err error
 	return upright(img, j.orientation), exact, nil
 }
 
-// hasFewColors reports whether a picture is drawn rather than photographed: it has at most 256
-// colors, and not only grays.
+// hasFewColors reports whether a picture has at most 256 colors, as drawings have. It returns false
+// for grayscale formats.
 func hasFewColors(img image.Image) bool {
 	const few = 256
 	var pix []uint8
@@ -188,8 +188,8 @@ func (j job) encode(ctx context.Context, img *image.RGBA, exact bool) (Rendition
 	return r, nil
 }
 
-// animation encodes the frames of a GIF again. They keep their size: scaling would require
-// composing each frame and choosing its colors again.
+// animation encodes the frames of a GIF again. The frames keep their size, because scaling would
+// require composing each frame and choosing its colors again.
 func (j job) animation(ctx context.Context) (Rendition, error) {
 	frames, err := j.frames(ctx)
 	if err != nil {
@@ -202,8 +202,8 @@ func (j job) animation(ctx context.Context) (Rendition, error) {
 	return Rendition{Name: j.plan.sizes[0].name, Type: "image/gif", Width: j.width, Height: j.height, Data: file.Bytes()}, nil
 }
 
-// blur returns the blurhash of a picture. Its components are so coarse that a tiny copy of the
-// picture is enough.
+// blur returns the blurhash of a picture. The components of a blurhash are so coarse that a tiny
+// copy of the picture is enough.
 func blur(ctx context.Context, img *image.RGBA) (string, error) {
 	const tiny = 32
 	s := fit(img.Rect.Dx(), img.Rect.Dy(), size{"", tiny, tiny})

@@ -41,7 +41,7 @@ func readJPEG(file []byte) (header, error) {
 				parts = append(parts, part)
 			}
 		case segment.marker == sos:
-			// It may still declare that the components are red, green and blue.
+			// A later segment may declare that the components are red, green and blue.
 			rgb = rgb || bytes.Contains(data, []byte{0xff, app14})
 		}
 	}
@@ -58,7 +58,7 @@ type jpegSegment struct {
 	data   []byte
 }
 
-// jpegSegments returns the segments up to the first scan, which contains the rest of the file.
+// jpegSegments returns the segments up to the first scan, whose data is the rest of the file.
 func jpegSegments(file []byte) func(yield func(jpegSegment) bool) {
 	return func(yield func(jpegSegment) bool) {
 		rest := file[2:]
@@ -91,7 +91,7 @@ func jpegSegments(file []byte) func(yield func(jpegSegment) bool) {
 type jpegFrame struct {
 	width, height int
 	progressive   bool
-	sampling      [][2]int // of each component, horizontal and vertical
+	sampling      [][2]int // horizontal and vertical sampling factors of each component
 }
 
 func newJPEGFrame(marker byte, data []byte) jpegFrame {
@@ -111,8 +111,8 @@ func newJPEGFrame(marker byte, data []byte) jpegFrame {
 	return f
 }
 
-// memory returns what the decoder allocates: the components; their 32-bit coefficients, if scans
-// refine them successively; and those of CMYK and RGB once more.
+// memory returns the bytes that the decoder allocates: for the components; for their 32-bit
+// coefficients, if the picture is progressive; and for the converted pixels, if it is CMYK or RGB.
 func (f jpegFrame) memory(rgb bool) int64 {
 	h, v := max(1, int64(f.sampling[0][0])), max(1, int64(f.sampling[0][1]))
 	blocks := int64(0)
@@ -131,7 +131,7 @@ func (f jpegFrame) memory(rgb bool) int64 {
 }
 
 // maxICCParts is the maximum number of parts of a color profile: part numbers have one byte.
-// Sorting many parts takes long.
+// Sorting more parts would be slow.
 const maxICCParts = 255
 
 // iccPart is a part of a color profile, which may be longer than a segment.

@@ -65,7 +65,7 @@ type Picture struct {
 // Options configure a Maker. Zero values mean the defaults.
 type Options struct {
 	Memory  int64         // bytes for all concurrent decoding; default 256 MB
-	Timeout time.Duration // per file, once it is its turn; default 10 s
+	Timeout time.Duration // per file, without the time in the queue; default 10 s
 	Waiting int           // maximum number of waiting files; default 16
 }
 
@@ -80,9 +80,9 @@ type Maker struct {
 	garbage int64 // bytes that were in use, and may not have been collected yet
 }
 
-// atOnce is the maximum number of files decoded at once: each is charged at least this fraction
-// of the memory, because the processors must also serve pages.
-const atOnce = 8
+// maxConcurrent is the maximum number of files decoded concurrently, because the processors must
+// also serve pages. Each file is charged at least this fraction of the memory.
+const maxConcurrent = 8
 
 // New returns a Maker.
 func New(o Options) *Maker {
@@ -101,12 +101,12 @@ func New(o Options) *Maker {
 	}
 }
 
-// Waiting returns how many files wait for their turn.
+// Waiting returns the number of files in the queue.
 func (m *Maker) Waiting() int { return m.queue.Waiting() }
 
 // Make decodes a file and encodes it again, in the sizes of a kind. place is the origin of the
-// file, such as a client address: places take turns. The error is one of this package's, or that
-// of ctx; if ctx ended because the file had to wait too long, it is both.
+// file, such as a client address: places take turns. The error is an error of this package or the
+// error of ctx; if ctx ended while the file was in the queue, the error wraps both.
 func (m *Maker) Make(ctx context.Context, place string, file []byte, kind Kind) (Picture, error) {
 	if len(file) > MaxBytes {
 		return Picture{}, ErrTooLarge
@@ -120,7 +120,7 @@ func (m *Maker) Make(ctx context.Context, place string, file []byte, kind Kind) 
 	if need > m.memory {
 		return Picture{}, ErrTooLarge
 	}
-	share := max(need, m.memory/atOnce)
+	share := max(need, m.memory/maxConcurrent)
 	if err := m.queue.Acquire(ctx, place, share); err != nil {
 		return Picture{}, fmt.Errorf("%w: %w", ErrBusy, err)
 	}
@@ -140,8 +140,8 @@ func (m *Maker) Make(ctx context.Context, place string, file []byte, kind Kind) 
 	return Picture{}, err
 }
 
-// start collects the garbage of earlier files before it could exceed the budget together with the
-// new file: otherwise the heap would grow to twice the memory in use.
+// start records the memory of a new file. If the file and the garbage of earlier files could exceed
+// the budget, it collects the garbage: otherwise the heap would grow to twice the memory in use.
 func (m *Maker) start(need int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -16,10 +16,10 @@ const maxChunks = 10_000
 
 var errChunks = errors.New("png: too many chunks")
 
-// readPNG scans the chunks before the decoder does, which takes long if there are many.
+// readPNG scans the chunks before the decoder does, because many chunks make the decoder slow.
 func readPNG(file []byte) (header, error) {
 	h := header{file: file, format: png.Decode, orientation: 1, lossless: true}
-	var icc []byte // the first one, as only one is allowed: each takes long to inflate
+	var icc []byte // the first profile only: a file may have one, and each takes long to inflate
 	chunks := 0
 	for rest := file[8:]; len(rest) >= 12; chunks++ {
 		length := int64(binary.BigEndian.Uint32(rest))
@@ -44,8 +44,8 @@ func readPNG(file []byte) (header, error) {
 	}
 	h.width, h.height = config.Width, config.Height
 	h.memory = int64(h.width) * int64(h.height) * pngBytes(config.ColorModel)
-	// IHDR is the first chunk: its last byte says whether the picture is interlaced. Each pass is
-	// a picture that is copied into the whole.
+	// The last byte of IHDR, the first chunk, is not 0 if the picture is interlaced. The decoder
+	// decodes each pass as a picture, which it copies into the result.
 	if file[28] != 0 {
 		h.memory *= 2
 	}
@@ -53,7 +53,8 @@ func readPNG(file []byte) (header, error) {
 	return h, nil
 }
 
-// pngBytes returns the bytes per pixel. Grays become colored if one of them is transparent.
+// pngBytes returns the bytes per pixel. A grayscale picture with a transparent gray is decoded as a
+// color picture.
 func pngBytes(model color.Model) int64 {
 	switch model {
 	case color.Gray16Model, color.RGBA64Model, color.NRGBA64Model:

@@ -25,8 +25,8 @@ var toLinearSRGB = [9]float64{
 	0.0719453, -0.2289914, 1.4052427,
 }
 
-// newProfile parses an ICC profile. It returns nil for sRGB, and for profiles that are not
-// applied: those with tables, for pictures other than RGB and gray, and damaged ones.
+// newProfile parses an ICC profile. It returns nil for sRGB, and for profiles that are not applied:
+// profiles with tables, profiles for pictures other than RGB and gray, and damaged profiles.
 func newProfile(icc []byte) *profile {
 	const space, connection, signature = 16, 20, 36
 	if len(icc) < 132 || string(icc[signature:signature+4]) != "acsp" || string(icc[connection:connection+4]) != "XYZ " {
@@ -118,8 +118,8 @@ func iccCurve(data []byte) func(x float64) float64 {
 	return nil
 }
 
-// sampledCurve is linear without points, a power function with one point, and interpolates
-// between several.
+// sampledCurve returns the identity for no points, a power function for one point, and an
+// interpolation between several points.
 func sampledCurve(points []byte, n int64) func(x float64) float64 {
 	if n*2 > int64(len(points)) {
 		return nil
@@ -133,9 +133,9 @@ func sampledCurve(points []byte, n int64) func(x float64) float64 {
 		return func(x float64) float64 { return math.Pow(x, exponent) }
 	}
 	return func(x float64) float64 {
-		place := x * float64(n-1)
-		i := min(int(place), int(n)-2)
-		part := place - float64(i)
+		position := x * float64(n-1)
+		i := min(int(position), int(n)-2)
+		part := position - float64(i)
 		return (at(i)*(1-part) + at(i+1)*part) / 65535
 	}
 }
@@ -169,11 +169,11 @@ func parametricCurve(data []byte, function uint16) func(x float64) float64 {
 	}
 }
 
-// steps is the resolution of the sRGB curve: less than half an 8-bit value apart where it is
-// steepest.
+// steps is the resolution of the sRGB curve. Where the curve is steepest, neighboring steps are less
+// than half an 8-bit value apart.
 const steps = 1 << 13
 
-// curveOfSRGB returns the values of linear light in sRGB.
+// curveOfSRGB returns the sRGB value for each step of linear light.
 func curveOfSRGB() []uint8 {
 	curve := make([]uint8, steps)
 	for i := range curve {
@@ -195,7 +195,7 @@ func (p *profile) color(curve []uint8, pix []uint8) (r, g, b uint8) {
 	return step(m[0]*x + m[1]*y + m[2]*z), step(m[3]*x + m[4]*y + m[5]*z), step(m[6]*x + m[7]*y + m[8]*z)
 }
 
-// isSRGB reports whether the conversion changes no color by more than one.
+// isSRGB reports whether the conversion changes no component of a color by more than one.
 func (p *profile) isSRGB() bool {
 	curve := curveOfSRGB()
 	near := func(a, b uint8) bool { return max(a, b)-min(a, b) <= 1 }
@@ -212,7 +212,7 @@ func (p *profile) isSRGB() bool {
 	return true
 }
 
-// convert converts the colors of a picture. They are multiplied by alpha, but curves apply to the
+// convert converts the colors of a picture. The colors are multiplied by alpha, but curves apply to
 // unmultiplied values.
 func (p *profile) convert(img *image.RGBA) {
 	curve := curveOfSRGB()

@@ -6,17 +6,17 @@ import (
 	"image/draw"
 )
 
-// shrink scales the part r of a picture down to w × h pixels. Each pixel is the mean of those that
-// it covers, which is as sharp as possible without aliasing. It needs memory for one row. The
-// scalers of golang.org/x/image/draw take 32 bytes for each pixel of the new width times the old
-// height, 280 MB for 40 megapixels.
+// shrink scales the part r of a picture down to w × h pixels. Each pixel is the mean of the pixels
+// that it covers, which is as sharp as possible without aliasing. Besides the result, shrink needs
+// memory for one row. The scalers of golang.org/x/image/draw take 32 bytes for each pixel of the new
+// width times the old height, 280 MB for 40 megapixels.
 func shrink(ctx context.Context, src image.Image, r image.Rectangle, w, h int) (*image.RGBA, error) {
 	dst := image.NewRGBA(image.Rect(0, 0, w, h))
 	row := image.NewRGBA(image.Rect(0, 0, r.Dx(), 1))
 	sums, total := make([]uint32, 4*w), make([]uint64, 4*w)
 	scale := 1 / (float64(r.Dx()) * float64(r.Dy()))
-	// In units of which a row of src has h and a row of dst has r.Dy(), all rows begin and end at
-	// integers. The same applies to columns, see sumRow.
+	// Count heights in units such that a row of src has h units and a row of dst has r.Dy() units:
+	// then all rows begin and end at integers. sumRow does the same for columns.
 	line, room := 0, r.Dy()
 	for y := range r.Dy() {
 		if y%64 == 0 && ctx.Err() != nil {
@@ -87,7 +87,7 @@ func upright(img *image.RGBA, orientation int) *image.RGBA {
 	rotated := image.NewRGBA(image.Rect(0, 0, w, h))
 	for y := range h {
 		for x := range w {
-			fx, fy := x, y // where the pixel comes from
+			fx, fy := x, y // the position in img
 			switch orientation {
 			case 2:
 				fx = w - 1 - x

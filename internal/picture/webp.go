@@ -11,8 +11,8 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// Besides its pixels, lossless WebP has groups of codes. At most 2,600 are decoded, which take up
-// to 140 MB: each takes at least 3 KB, and up to 300 bytes per byte of the file.
+// Besides its pixels, lossless WebP has groups of codes. At most 2,600 groups are decoded. They take
+// up to 140 MB: at least 3 KB per group, and up to 300 bytes per byte of the file.
 const (
 	maxWebPCodes  = 140 << 20
 	minWebPCodes  = 8 << 20
@@ -25,7 +25,7 @@ var errFrame = errors.New("webp: the first frame of an animation is damaged")
 func readWebP(file []byte) (header, error) {
 	h := header{file: file, format: decodeWebP, orientation: 1}
 	var alpha bool
-	var icc []byte // the first one, as only one is allowed: each takes long to read
+	var icc []byte // the first profile only: a file may have one, and each takes long to read
 	for chunk := range webPChunks(file[12:]) {
 		switch chunk.name {
 		case "ICCP":
@@ -58,8 +58,8 @@ func readWebP(file []byte) (header, error) {
 	return h, nil
 }
 
-// decodeWebP decodes a picture. Lossy ones have luma from 16 to 235 and chroma from 16 to 240, as
-// in video; the decoder keeps these values, but image.YCbCr is defined as in JPEG, from 0 to 255.
+// decodeWebP decodes a picture. Lossy pictures have luma from 16 to 235 and chroma from 16 to 240,
+// as in video; the decoder keeps these values, but image.YCbCr is defined as in JPEG, from 0 to 255.
 func decodeWebP(r io.Reader) (image.Image, error) {
 	img, err := webp.Decode(r)
 	switch img := img.(type) {
@@ -85,8 +85,8 @@ func widen(img *image.YCbCr) {
 	}
 }
 
-// webPMemory returns the memory for decoding: twice the pixels if colors are looked up in a
-// table; likewise for alpha, which is a lossless picture in addition to that of the colors.
+// webPMemory returns the memory for decoding. A lossless picture takes twice its pixels if colors
+// are looked up in a table. Alpha is a lossless picture in addition to the picture of the colors.
 func webPMemory(config image.Config, lossless bool, bytes int) int64 {
 	pixels := int64(config.Width) * int64(config.Height)
 	memory := int64(bytes)

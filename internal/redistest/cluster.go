@@ -31,9 +31,9 @@ const slots = 16384
 const nodeTimeout = 2 * time.Second
 
 // Cluster returns an empty Cluster, ready for use, that no other test uses at the same time. Its
-// servers listen on TCP ports of 127.0.0.1, as a Cluster requires. The test may stop them and
-// change their configuration, users and slots: a Cluster that was changed is stopped after its
-// test; others are emptied and reused.
+// servers listen on TCP ports of 127.0.0.1, as a Cluster requires. The test may stop the servers and
+// change their configuration, users and slots: a Cluster that was changed is stopped after its test;
+// other Clusters are emptied and reused.
 func Cluster(t testing.TB, masters int) *ClusterServers {
 	t.Helper()
 	Require(t)
@@ -42,7 +42,7 @@ func Cluster(t testing.TB, masters int) *ClusterServers {
 		c = beginCluster(t, masters)
 	}
 	t.Cleanup(c.giveBack)
-	must(t, c.empty())
+	must(t, c.checkEmpty())
 	return c
 }
 
@@ -84,7 +84,7 @@ func newMap(t testing.TB, masters int) clusterMap {
 // node returns the ID of a master.
 func (m clusterMap) node(i int) string { return fmt.Sprintf("%s%024x", m.name, 0x1000+i) }
 
-// earlier returns the ID of the master that had the slots before; see startCluster.
+// earlier returns the ID of the nonexistent master that a master replaces; see startCluster.
 func (m clusterMap) earlier(i int) string { return fmt.Sprintf("%s%024x", m.name, 0x2000+i) }
 
 // conf returns the nodes.conf of a master.
@@ -107,10 +107,10 @@ func (m clusterMap) conf(myself int) string {
 	return b.String()
 }
 
-// startCluster starts the servers of a Cluster. They know each other and their slots from their
-// nodes.conf. A master waits two seconds after its start before it accepts commands, but a
-// replica does not. So each server starts as the replica of a master that does not exist, and
-// replaces it immediately.
+// startCluster starts the servers of a Cluster. The servers read the nodes and slots of the Cluster
+// from nodes.conf. A master waits two seconds after its start before it accepts commands, but a
+// replica does not. So each server starts as the replica of a nonexistent master, and immediately
+// replaces this master.
 func startCluster(m clusterMap) (*ClusterServers, error) {
 	c := &ClusterServers{Masters: make([]*Server, len(m.ports))}
 	errs := make([]error, len(m.ports))
@@ -134,9 +134,9 @@ func startCluster(m clusterMap) (*ClusterServers, error) {
 	return c, err
 }
 
-// takeOver makes the servers replace the masters that do not exist, one after another, so that no
-// two take the same epoch. A replica that does not serve yet would become a master that waits,
-// and so would a master that forgets another one before it knows who has its slots now.
+// takeOver makes the servers replace the nonexistent masters, one after another, so that no two
+// servers get the same epoch. A replica that does not serve yet would become a master that waits,
+// and so would a master that forgets an earlier master before it knows the new owner of the slots.
 func (m clusterMap) takeOver(ctx context.Context, servers masters) error {
 	if err := servers.wait(ctx, clusterInfo, servesOrGaveUp); err != nil {
 		return err
@@ -166,7 +166,7 @@ func servesOrGaveUp(info string) bool {
 	return strings.Contains(info, "cluster_state:ok\r") || !strings.Contains(info, "cluster_slots_pfail:0\r")
 }
 
-// connected reports whether a server has a connection to each of the others.
+// connected reports whether a server has a connection to each of the other servers.
 func (m clusterMap) connected(nodes string) bool {
 	for i := range m.ports {
 		_, node, _ := strings.Cut(nodes, m.node(i))
@@ -193,18 +193,18 @@ func (m clusterMap) start(i int) (*Server, error) {
 	return s, s.start()
 }
 
-// forgetEarlier makes a master forget the masters that do not exist.
+// forgetEarlier makes a master forget the nonexistent masters.
 func (m clusterMap) forgetEarlier(ctx context.Context, client rueidis.Client) (string, error) {
 	for i := range m.ports {
 		err := client.Do(ctx, client.B().Arbitrary("CLUSTER", "FORGET").Args(m.earlier(i)).Build()).Error()
-		if err != nil && !strings.Contains(err.Error(), "Unknown node") { // another master has already told it
+		if err != nil && !strings.Contains(err.Error(), "Unknown node") { // another master has already made it forget the node
 			return "", err
 		}
 	}
 	return "", nil
 }
 
-// complete reports whether a master serves, and knows all others and no other nodes.
+// complete reports whether a master serves, and knows exactly the masters of the Cluster.
 func (m clusterMap) complete(info string) bool {
 	return strings.Contains(info, "cluster_state:ok\r") &&
 		strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d\r", len(m.ports))) &&
@@ -268,8 +268,8 @@ func (c *ClusterServers) MoveSlot(ctx context.Context, slot, from, to int) error
 		}
 		do(from, append([]string{"MIGRATE", "127.0.0.1", port, "", "0", "3600000", "KEYS"}, keys...)...)
 	}
-	// An older message of the master that had the slot can take it back, possibly after the next
-	// move.
+	// An older message of the previous owner can give the slot back to that owner, possibly after the
+	// next move.
 	if err == nil {
 		err = clients.agreeOn(ctx, func() error {
 			do(to, "CLUSTER", "SETSLOT", n, "NODE", target)

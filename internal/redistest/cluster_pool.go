@@ -33,7 +33,7 @@ func (c *ClusterServers) giveBack() {
 	shared.clusters = append(shared.clusters, c)
 }
 
-// reset empties a Cluster and reports whether it is as good as new.
+// reset empties a Cluster and reports whether the test has changed nothing else.
 func (c *ClusterServers) reset() bool {
 	for _, s := range c.Masters {
 		if s.Server.Thaw() != nil {
@@ -44,8 +44,8 @@ func (c *ClusterServers) reset() bool {
 	return err == nil && len(states) > 0 && slices.Equal(states, c.states)
 }
 
-// empty returns an error if a process of an earlier test still writes to the Cluster.
-func (c *ClusterServers) empty() error {
+// checkEmpty returns an error if a process of an earlier test still writes to the Cluster.
+func (c *ClusterServers) checkEmpty() error {
 	sizes, err := c.each(func(ctx context.Context, client rueidis.Client) (string, error) {
 		size, err := client.Do(ctx, client.B().Dbsize().Build()).AsInt64()
 		return fmt.Sprint(size), err
@@ -99,8 +99,8 @@ func state(ctx context.Context, client rueidis.Client) (string, error) {
 	return fmt.Sprint(process, config, users, stable(nodes, false)), err
 }
 
-// stable returns the parts of a CLUSTER NODES reply that stay the same while nothing happens: the
-// ID, the flags and the slots of each node and, if requested, its config epoch.
+// stable returns the parts of a CLUSTER NODES reply that do not change in an idle Cluster: the ID,
+// the flags and the slots of each node and, if requested, its config epoch.
 func stable(nodes string, epochs bool) []string {
 	var lines []string
 	for line := range strings.Lines(strings.TrimPrefix(nodes, "txt:")) { // added by the server in RESP3

@@ -26,11 +26,11 @@ func TestClusterIsReused(t *testing.T) {
 func TestClusterMustBeEmpty(t *testing.T) {
 	t.Parallel()
 	c := Cluster(t, 1)
-	if err := c.empty(); err != nil {
+	if err := c.checkEmpty(); err != nil {
 		t.Error(err)
 	}
 	set(t, c.Masters[0].Client(t), "v")
-	if c.empty() == nil {
+	if c.checkEmpty() == nil {
 		t.Error("a Cluster with a key could be given to a test")
 	}
 }

@@ -2,8 +2,8 @@ package redistest
 
 import "fmt"
 
-// Example returns the URLs of n independent servers for an example. The caller must call stop,
-// because no test ends them. Example panics if no server is installed.
+// Example returns the URLs of n independent servers for an example. The caller must call stop to end
+// the servers. Example panics if no server is installed.
 func Example(n int) (urls []string, stop func()) {
 	var servers []*Server
 	stop = func() {

@@ -67,7 +67,7 @@ func (c *ClusterServers) each(do func(context.Context, rueidis.Client) (string, 
 	return m.each(context.Background(), do)
 }
 
-// wait waits until the result of a function is as wanted for each master.
+// wait waits until wanted accepts the result of read for each master.
 func (m masters) wait(ctx context.Context, read func(context.Context, rueidis.Client) (string, error), wanted func(string) bool) error {
 	return poll(ctx, func() (bool, []string, error) {
 		all, err := m.each(ctx, read)
@@ -75,13 +75,12 @@ func (m masters) wait(ctx context.Context, read func(context.Context, rueidis.Cl
 	})
 }
 
-// agree waits until all masters report the same about all nodes.
+// agree waits until all masters report the same nodes, slots and epochs.
 func (m masters) agree(ctx context.Context) error {
 	return m.agreeOn(ctx, func() error { return nil })
 }
 
-// agreeOn waits until all masters report the same about all nodes, and repeats a change until
-// then.
+// agreeOn repeats a change until all masters report the same nodes, slots and epochs.
 func (m masters) agreeOn(ctx context.Context, change func() error) error {
 	return poll(ctx, func() (bool, []string, error) {
 		if err := change(); err != nil {
@@ -104,11 +103,11 @@ func clusterNodes(ctx context.Context, client rueidis.Client) (string, error) {
 }
 
 // poll waits until the masters are in the wanted state.
-func poll(ctx context.Context, look func() (done bool, seen []string, err error)) error {
+func poll(ctx context.Context, check func() (done bool, seen []string, err error)) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		done, seen, err := look()
+		done, seen, err := check()
 		if done || err != nil {
 			return err
 		}

@@ -72,7 +72,8 @@ func (p *Proxy) Thaw() {
 	}
 }
 
-// Cut closes all connections. While down, new ones are closed immediately.
+// Cut sets whether the proxy is down. Cut(true) closes all connections; while the proxy is down, new
+// connections are closed immediately.
 func (p *Proxy) Cut(down bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,14 +115,14 @@ type chunk struct {
 	data []byte
 }
 
-// pass forwards what one side sends, in order.
+// pass forwards the data of one side to the other side, in order.
 func (p *Proxy) pass(from, to net.Conn) {
 	chunks := make(chan chunk, 1024)
 	p.running.Go(func() {
 		for c := range chunks {
 			time.Sleep(time.Until(c.at.Add(time.Duration(p.delay.Load()))))
 			p.wait()
-			_, _ = to.Write(c.data) // once it is closed, the remaining data is lost
+			_, _ = to.Write(c.data) // if to is closed, the remaining data is lost
 		}
 		to.Close()
 	})

@@ -1,8 +1,7 @@
 // Package redistest provides real servers to tests.
 //
-// A test against an imitation proves little, and a test that needs a server started by hand is
-// rarely run. This package starts a server for the first test that needs one, shares it where
-// that is safe, and ends it with the test binary, even if that is killed:
+// The package starts a server for the first test that needs one, and shares the server between tests
+// where that is safe. The server ends with the test binary; on Linux, even if the binary is killed:
 //
 //	func TestMain(m *testing.M) { redistest.Main(m) }
 //
@@ -38,7 +37,7 @@ import (
 	"retwis/internal/redis/redisurl"
 )
 
-// deathSignal ends a server with its tests, even a frozen one.
+// deathSignal ends a server with its tests, even if the server is frozen.
 const deathSignal = syscall.SIGKILL
 
 // databases limits the tests that share one server at the same time.
@@ -74,15 +73,15 @@ func Main(m *testing.M) {
 	shared.mu.Unlock()
 	if code == 0 {
 		if err := leaked(); err != nil {
-			fmt.Fprintf(os.Stderr, "goroutines are left when the tests are done: %v\n", err)
+			fmt.Fprintf(os.Stderr, "goroutines are still running after the tests: %v\n", err)
 			code = 1
 		}
 	}
 	os.Exit(code)
 }
 
-// leaked returns an error that lists leaked goroutines. It checks several times, because some end
-// only after the servers have ended.
+// leaked returns an error that lists leaked goroutines. It checks several times, because some
+// goroutines end only after the servers have ended.
 func leaked() (err error) {
 	for range 16 {
 		if err = goleak.Find(closesLater...); err == nil {
@@ -107,8 +106,8 @@ type Server struct {
 	config []string
 }
 
-// Require returns the server program to test with. If there is none it skips the test with a
-// message, or fails it if REDISTEST_REQUIRE=1 is set, as make test and CI do.
+// Require returns the server program to test with. If there is none, it skips the test with a
+// message, or fails the test if REDISTEST_REQUIRE=1 is set, as in make test and CI.
 func Require(t testing.TB) string {
 	t.Helper()
 	binary, err := redisserver.Find(os.Getenv)
@@ -205,7 +204,7 @@ type Database struct {
 	number int
 }
 
-// DB returns an empty database for this test only. It is emptied when the test ends.
+// DB returns an empty database for this test only. The database is emptied when the test ends.
 func DB(t testing.TB) *Database {
 	t.Helper()
 	server := One(t)
@@ -283,7 +282,7 @@ func (s *Server) Stop(t testing.TB) {
 	}
 }
 
-// Kill ends the server immediately, and waits for its end.
+// Kill kills the server, and waits until it has ended.
 func (s *Server) Kill(t testing.TB) {
 	t.Helper()
 	if err := s.Server.Kill(); err != nil {

@@ -24,8 +24,8 @@ const (
 	tries = 5
 )
 
-// FreePort returns a free TCP port of 127.0.0.1 whose Cluster bus port is free, too. No other
-// test of this binary gets it.
+// FreePort returns a free TCP port of 127.0.0.1 whose Cluster bus port is also free. No other test
+// of this binary gets the same port.
 func FreePort(t testing.TB) int {
 	t.Helper()
 	shared.mu.Lock()

@@ -2,6 +2,6 @@
 
 package redistest
 
-// Long means that these are the tests of "make test-long": all cases, kills at every step, and
-// the tests in files with the build tag long. Otherwise some cases are enough.
+// Long reports whether these are the tests of "make test-long": all cases, kills at every step, and
+// the tests in files with the build tag long. Otherwise, tests try some of the cases.
 const Long = false

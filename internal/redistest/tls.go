@@ -21,7 +21,7 @@ type TLSServer struct {
 	*Server
 	Address     string // host:port
 	Certificate string // file of the self-signed certificate, for the server and for clients
-	Key         string // file of its key
+	Key         string // file of the key
 }
 
 // URL returns the URL of the server for internal/redis/redisurl, with all TLS parameters.

@@ -4,8 +4,8 @@
 //	require.Fails(t, index.ErrValue, "the column")(x.Put(ctx, ""))
 //	require.Gives(t, 3)(x.Len(ctx))
 //
-// OK ends the test on failure, so it must be called by the goroutine of the test. The others let
-// the test continue.
+// OK ends the test on failure, so it must be called by the goroutine of the test. The other
+// functions let the test continue.
 package require
 
 import (

@@ -15,8 +15,8 @@ type Login struct{ Name, Password string }
 // demoLogin is the login of every demo. It is not secret.
 var demoLogin = Login{Name: "demo", Password: "demo-demo"}
 
-// Demo puts a small network into an empty database and returns its login. It leaves an existing
-// demo unchanged, and returns ErrNotEmpty for any other database.
+// Demo adds a small network to an empty database and returns the login of the demo user. It leaves
+// an existing demo unchanged, and returns ErrNotEmpty for any other database.
 func Demo(ctx context.Context, svc *app.App) (Login, error) {
 	empty, err := svc.Users.Empty(ctx)
 	if err != nil {

@@ -8,34 +8,34 @@ import (
 	"time"
 )
 
-// network generates a network, always the same one for the same options. It stores only the
-// popularity of the users.
+// network generates a network, which depends only on the options. It stores only the popularity of
+// the users.
 type network struct {
 	opt   Options
 	start time.Time
-	// standing[i] is the sum of the popularity of users 0 to i: searching for a random number in
-	// it draws a user by popularity.
-	standing []float64
+	// cumulative[i] is the sum of the popularity of users 0 to i. Searching cumulative for a random
+	// number draws a user by popularity.
+	cumulative []float64
 }
 
 // Independent random streams, so that the number of events of one kind does not change the other
 // kinds.
 const (
-	streamStanding = iota + 1
+	streamPopularity = iota + 1
 	streamFollows
 	streamPosts
 	streamTalk
 )
 
-// popularity is the exponent by which popularity falls with rank, so that the numbers of
+// popularityExponent is the exponent by which popularity falls with rank, so that the numbers of
 // followers follow a power law, as in real networks.
-const popularity = 0.85
+const popularityExponent = 0.85
 
 func newNetwork(opt Options) *network {
-	n := &network{opt: opt, start: opt.Until.Add(-month), standing: make([]float64, opt.Users)}
-	rng := n.stream(streamStanding)
+	n := &network{opt: opt, start: opt.Until.Add(-month), cumulative: make([]float64, opt.Users)}
+	rng := n.stream(streamPopularity)
 	ranks := rng.Perm(opt.Users)
-	// The first user, who is used for logging in, is popular: an empty page shows little.
+	// The first user, whose login is returned, is popular, so that the pages of this user have content.
 	for i, rank := range ranks {
 		if at := opt.Users / 50; rank == at {
 			ranks[0], ranks[i] = ranks[i], ranks[0]
@@ -44,8 +44,8 @@ func newNetwork(opt Options) *network {
 	}
 	sum := 0.0
 	for i, rank := range ranks {
-		sum += math.Pow(float64(rank+1), -popularity)
-		n.standing[i] = sum
+		sum += math.Pow(float64(rank+1), -popularityExponent)
+		n.cumulative[i] = sum
 	}
 	return n
 }
@@ -69,8 +69,8 @@ func (n *network) joined(i int) time.Time {
 
 // draw returns a random user, weighted by popularity.
 func (n *network) draw(rng *rand.Rand) int {
-	at := rng.Float64() * n.standing[len(n.standing)-1]
-	return min(sort.SearchFloat64s(n.standing, at), len(n.standing)-1)
+	at := rng.Float64() * n.cumulative[len(n.cumulative)-1]
+	return min(sort.SearchFloat64s(n.cumulative, at), len(n.cumulative)-1)
 }
 
 type follow struct {
@@ -104,24 +104,24 @@ func (n *network) share(rng *rand.Rand, left, users int) int {
 	}
 	all := n.opt.Users - 1
 	k := int(float64(left) / float64(users) * rng.ExpFloat64())
-	// No more than there are users, and enough that the following users can make the rest.
+	// At most one follow per other user, and enough that the next users can make the remaining follows.
 	return max(min(k, all, left), left-(users-1)*all)
 }
 
 // targets returns k users other than from, weighted by popularity.
 func (n *network) targets(rng *rand.Rand, from, k int) iter.Seq[int] {
 	return func(yield func(int) bool) {
-		taken := map[int]bool{from: true}
+		chosen := map[int]bool{from: true}
 		for range k {
 			to := n.draw(rng)
-			for tries := 0; taken[to]; tries++ {
+			for tries := 0; chosen[to]; tries++ {
 				if tries < 8 {
 					to = n.draw(rng)
 				} else {
 					to = (to + 1) % n.opt.Users
 				}
 			}
-			taken[to] = true
+			chosen[to] = true
 			if !yield(to) {
 				return
 			}

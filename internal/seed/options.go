@@ -9,9 +9,9 @@ import (
 type Options struct {
 	Users, Follows, Posts int
 	Seed                  uint64
-	// FirstName is the name of the first user, for logging in. Default: a generated one.
+	// FirstName is the name of the first user, for logging in. Default: a generated name.
 	FirstName string
-	// Password is the password of all users. Default: a random one, see Result.
+	// Password is the password of all users. Default: a random password; see Result.
 	Password string
 	// Until is the end of the month. Default: the beginning of today, UTC.
 	Until time.Time
@@ -32,10 +32,10 @@ type Result struct {
 // month is the period over which all events are spread.
 const month = 30 * 24 * time.Hour
 
-// step is how many items are generated and written at a time; it limits memory.
+// step is the number of items that are generated and written at a time, which limits memory.
 const step = 5000
 
-// maxUsers is the number of names.
+// maxUsers is the maximum of Options.Users.
 const maxUsers = 10_000_000
 
 func (o *Options) validate() error {
@@ -43,7 +43,7 @@ func (o *Options) validate() error {
 	case o.Users < 1 || o.Users > maxUsers:
 		return fmt.Errorf("seed: users: %d is not between 1 and %d", o.Users, maxUsers)
 	case o.Follows < 0 || o.Follows > o.Users*(o.Users-1):
-		return fmt.Errorf("seed: follows: %d is not between 0 and %d, every user following every other", o.Follows, o.Users*(o.Users-1))
+		return fmt.Errorf("seed: follows: %d is not between 0 and %d, if every user follows every other user", o.Follows, o.Users*(o.Users-1))
 	case o.Posts < 0:
 		return fmt.Errorf("seed: posts: %d is negative", o.Posts)
 	}

@@ -17,8 +17,8 @@ import (
 	"retwis/internal/social/posts"
 )
 
-// withFaces is how many demo users have a full name and a picture, and some of them a header;
-// every fourth of them publishes pictures.
+// withFaces is the number of demo users with a full name and an avatar. Every second of these users
+// also has a header, and every fourth publishes pictures.
 const withFaces = 40
 
 // bios are the bios of demo users.
@@ -149,6 +149,6 @@ func landscape(number uint64, width, height int) []byte {
 		}
 	}
 	var file bytes.Buffer
-	_ = jpeg.Encode(&file, img, nil) // cannot fail: it writes to memory
+	_ = jpeg.Encode(&file, img, nil) // writing to memory does not fail
 	return file.Bytes()
 }

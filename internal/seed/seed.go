@@ -20,8 +20,8 @@ import (
 // ErrNotEmpty means that the database is neither empty nor a demo.
 var ErrNotEmpty = errors.New("seed: the database is not empty and holds no demo")
 
-// Run adds a network to the database of svc, which may already contain one: if a name is taken,
-// it appends a number.
+// Run adds a network to the database of svc, which may already contain a network: if a name is
+// taken, Run appends a number.
 func Run(ctx context.Context, svc *app.App, opt Options) (Result, error) {
 	if err := opt.validate(); err != nil {
 		return Result{}, err
@@ -132,7 +132,7 @@ type recent struct{ id, root, author int64 }
 // maxRecent limits how many posts can be replied to.
 const maxRecent = 2000
 
-// posts writes the posts, some of them as replies to earlier ones, and their likes.
+// posts writes the posts, some of them as replies to earlier posts, and their likes.
 func (r *run) posts(ctx context.Context) error {
 	rng := r.net.stream(streamTalk)
 	batch := min(step, max(10, r.opt.Posts/20))
@@ -174,7 +174,7 @@ func (r *run) posts(ctx context.Context) error {
 	return write()
 }
 
-// likes generates the likes of a post: a few posts have many.
+// likes generates the likes of a post: a few posts have many likes.
 func (r *run) likes(rng *rand.Rand, id int64, at time.Time) []load.NewLike {
 	var likes []load.NewLike
 	seen := map[int]bool{}

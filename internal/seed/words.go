@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-var given = strings.Fields(`ada alan alma amir anna aria arlo asha astrid bea ben
+var givenNames = strings.Fields(`ada alan alma amir anna aria arlo asha astrid bea ben
 bram carla carlos chen chloe clara dana dario dev dora edda eli elif ella emil
 enzo esme eva fatima felix fei finn flora frida gita grace hana hugo ida ines
 iris ivan jamal jana jonas jude juno kai karin kira lars layla lea leo lena lin
@@ -15,7 +15,7 @@ nora oki olga omar oona oscar otto paul pia priya quinn rafa remy rita robin
 rosa ruth sami sara sofia sven tara theo tilda tomas uma vera viktor wanda wei
 yara yuki zara zoe`)
 
-var family = strings.Fields(`abe bach berg blum bohm brook cole costa cruz dahl
+var familyNames = strings.Fields(`abe bach berg blum bohm brook cole costa cruz dahl
 diaz drake eco falk fox frost garcia gold hahn hart holm hook iyer jain jensen
 kaur khan kim klein kovac lang lee lind lopez lund marsh may moon moss nash
 north novak okoye olsen park patel perez pike quist rao reed rios roth ruiz
@@ -24,10 +24,10 @@ wu yang young zhang`)
 
 // userName returns the name of user i; names in a network are unique.
 func userName(seed uint64, i int) string {
-	pairs := len(given) * len(family)
+	pairs := len(givenNames) * len(familyNames)
 	// A step coprime to the number of pairs visits each pair once.
 	at := (i*7919 + int(seed%uint64(pairs))) % pairs
-	name := given[at%len(given)] + "_" + family[at/len(given)]
+	name := givenNames[at%len(givenNames)] + "_" + familyNames[at/len(givenNames)]
 	if round := i / pairs; round > 0 {
 		name = fmt.Sprintf("%s%d", name, round)
 	}
@@ -100,10 +100,10 @@ func sentence(rng *rand.Rand) string {
 			break
 		}
 		to := from + strings.IndexByte(text[from:], '}')
-		choice := words[text[from+1:to]]
-		text = text[:from] + choice[rng.IntN(len(choice))] + text[to+1:]
+		choices := words[text[from+1:to]]
+		text = text[:from] + choices[rng.IntN(len(choices))] + text[to+1:]
 	}
-	return capital(strings.TrimSpace(text))
+	return capitalize(strings.TrimSpace(text))
 }
 
 var answers = []string{
@@ -131,8 +131,8 @@ func tag(rng *rand.Rand) string {
 	return " #" + tags[rng.IntN(len(tags))]
 }
 
-// capital starts each sentence with a capital letter.
-func capital(text string) string {
+// capitalize starts each sentence with a capital letter.
+func capitalize(text string) string {
 	b := []byte(text)
 	begin := true
 	for i, c := range b {

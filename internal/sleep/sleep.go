@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// For waits for d, and reports whether ctx is still alive.
+// For waits until d has passed or ctx ends, and reports whether d has passed.
 func For(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

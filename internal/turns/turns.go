@@ -1,6 +1,6 @@
 // Package turns shares a limited resource, such as memory or processors, fairly between places,
 // for example client addresses: the waiting places take turns, each with one request, so a place
-// with hundreds of requests delays the others by only one turn.
+// with hundreds of requests delays the other places by only one turn.
 //
 //  1. [Queue.Acquire] acquires a share of the resource, or queues for it per place.
 //  2. [Queue.Release] returns the share, and passes it on to the place whose turn it is.
@@ -16,8 +16,8 @@ import (
 var ErrBusy = errors.New("turns: the queue is full")
 
 // Queue has a capacity of which each request takes a part, its weight: a slot, or bytes. A
-// request that does not fit waits, and so do all later requests, however small they are, so that
-// large requests are not starved. The fields must not be changed after the first use.
+// request that does not fit waits, and so do all later requests, even small requests, so that large
+// requests are not starved. The fields must not be changed after the first use.
 type Queue struct {
 	Capacity int64 // total weight of running requests
 	Max      int   // maximum number of waiting requests
@@ -57,7 +57,7 @@ func (q *Queue) Acquire(ctx context.Context, place string, weight int64) error {
 	if q.leave(place, w) {
 		return ctx.Err()
 	}
-	// It was served at that very moment.
+	// The request was served or rejected at the same moment.
 	if err := <-w.ready; err != nil {
 		return err
 	}
@@ -65,7 +65,8 @@ func (q *Queue) Acquire(ctx context.Context, place string, weight int64) error {
 	return ctx.Err()
 }
 
-// join acquires a share, returning no waiter, if there is room and nobody is waiting.
+// join acquires a share if there is room and no request is waiting; it then returns no waiter.
+// Otherwise it adds a waiter to the queue.
 func (q *Queue) join(place string, weight int64) (*waiter, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -92,13 +93,13 @@ func (q *Queue) join(place string, weight int64) (*waiter, error) {
 	w := &waiter{weight: weight, ready: make(chan error, 1)}
 	l.waiters = append(l.waiters, w)
 	q.waiting++
-	// The rejected request may have been the one that did not fit.
+	// The request that makeRoom rejected may have been the request that did not fit.
 	q.serve()
 	return w, nil
 }
 
-// makeRoom rejects the last request of the longest line, in favor of a place that has fewer
-// waiting. It reports whether there was one.
+// makeRoom rejects the last request of the longest line, in favor of a place with length waiting
+// requests. It reports false and rejects nothing if the longest line is not longer than length+1.
 func (q *Queue) makeRoom(length int) bool {
 	var longest *line
 	for _, l := range q.turns {
@@ -115,7 +116,7 @@ func (q *Queue) makeRoom(length int) bool {
 	return true
 }
 
-// cut removes a waiter, and its line if it was the last one.
+// cut removes a waiter, and its line if the line is empty afterwards.
 func (q *Queue) cut(l *line, at int) {
 	l.waiters = append(l.waiters[:at], l.waiters[at+1:]...)
 	q.waiting--

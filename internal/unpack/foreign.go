@@ -8,7 +8,7 @@ type kind struct {
 	advice string // how to convert it
 }
 
-// foreign are kinds of files whose first bytes are not text.
+// foreign lists kinds of files that are not text in UTF-8.
 var foreign = []kind{
 	{"PK\x03\x04", "a zip archive; unpack it: unzip -p FILE"},
 	{"PK\x05\x06", "an empty zip archive"},
@@ -38,8 +38,8 @@ var foreign = []kind{
 	{"VALKEY###", aSnapshot},
 }
 
-// foreignText are kinds of text files. They are checked only when the format is detected: in a
-// given format, the same text may be valid.
+// foreignText lists kinds of text files. These kinds are checked only when the format is detected:
+// in a given format, the same text may be valid.
 var foreignText = []kind{
 	{"-- MySQL dump", byMySQL},
 	{"-- MariaDB dump", byMySQL},
@@ -83,8 +83,8 @@ func CheckHead(head []byte) error {
 	return nil
 }
 
-// CheckText is like CheckHead for kinds of text files, whose first byte is not a blank: another
-// format may legitimately start like them.
+// CheckText is like CheckHead for kinds of text files. head must not begin with white space. Valid
+// input in a given format may begin like such a file, so CheckText is only for format detection.
 func CheckText(head []byte) error {
 	for _, k := range foreignText {
 		if hasMagic(head, k.magic) {

@@ -47,7 +47,7 @@ func (u *Reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// begin determines how the file is compressed.
+// begin determines how the file is compressed, and prepares the decompressor.
 func (u *Reader) begin() error {
 	in := bufio.NewReaderSize(&u.packed, bufferSize)
 	head, _ := in.Peek(4) // the next read returns the error, if any
@@ -60,8 +60,8 @@ func (u *Reader) begin() error {
 		z.Multistream(false)
 		u.plain = &gzipReader{&u.packed, in, z}
 	case bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")):
-		// One block at a time, because more would read ahead. The window is the size that "zstd
-		// -19" needs.
+		// Decode one block at a time, because concurrent decoding would read ahead. The window is the
+		// size that "zstd -19" needs.
 		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(16<<20))
 		if err != nil {
 			return u.packed.explain("zstd", err)

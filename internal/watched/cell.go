@@ -7,9 +7,9 @@ import (
 	"retwis/internal/elapsed"
 )
 
-// Cell holds a value until the server reports a change of one of the keys from which it was
-// derived. Create it before reading the keys, so that no change is missed. The zero value is
-// empty. It is safe for concurrent use.
+// Cell holds a value until the server reports a change of one of the keys from which the value was
+// derived. Create the Cell before reading the keys, so that no change is missed. The zero value is
+// empty. A Cell is safe for concurrent use.
 type Cell[V any] struct {
 	entry   atomic.Pointer[entry[V]]
 	changed atomic.Uint64 // number of changes
@@ -35,8 +35,8 @@ func (c *Cell[V]) Changed() { c.changed.Add(1) }
 // Force records that this process has just written: the next caller reads the value again.
 func (c *Cell[V]) Force() { c.forced.Store(c.changed.Add(1)) }
 
-// IsForced reports whether this process has written since the value was read: the next read must
-// then bypass the client-side cache, which may not have received the report of that write.
+// IsForced reports whether this process has written since the value was read. If so, the next read
+// must bypass the client-side cache, which may not have received the report of that write.
 func (c *Cell[V]) IsForced() bool {
 	forced := c.forced.Load()
 	e := c.entry.Load()
@@ -60,7 +60,7 @@ func (c *Cell[V]) Put(value V, stamp Stamp) {
 	c.reading.Store(false)
 }
 
-// Latest returns the latest value, however old, or the zero value.
+// Latest returns the latest value, regardless of its age, or the zero value.
 func (c *Cell[V]) Latest() (value V) {
 	if e := c.entry.Load(); e != nil {
 		value = e.value
@@ -69,8 +69,8 @@ func (c *Cell[V]) Latest() (value V) {
 }
 
 // Get returns the value if it need not be read again: no change was reported, or the read started
-// less than lag ago. For a moment after that, one caller reads and the others still get the
-// value.
+// less than lag ago. For a moment after lag, one caller reads the value again and the other callers
+// still get the old value.
 func (c *Cell[V]) Get(l *Link, lag time.Duration) (value V, ok bool) {
 	e := c.entry.Load()
 	if e == nil || !l.watched || e.stamp.changed < c.forced.Load() {
@@ -86,8 +86,8 @@ func (c *Cell[V]) Get(l *Link, lag time.Duration) (value V, ok bool) {
 	return e.value, age < lag || !c.reading.CompareAndSwap(false, true)
 }
 
-// Stale returns the value even if a change was reported; ok is false if reports may have been
-// lost since, or it is older than a minute.
+// Stale returns the value even if a change was reported; ok is false if reports may have been lost
+// since the value was read, or the value is older than a minute.
 func (c *Cell[V]) Stale(l *Link) (value V, ok bool) {
 	e := c.entry.Load()
 	if e == nil || !l.watched || !e.stamp.cached || e.stamp.epoch != l.epoch.Load() {
@@ -96,7 +96,7 @@ func (c *Cell[V]) Stale(l *Link) (value V, ok bool) {
 	return e.value, elapsed.Now()-e.stamp.at < int64(MaxAge)
 }
 
-// Old returns the value for use while its server cannot be reached; ok is false if it has
+// Old returns the value for use while its server cannot be reached; ok is false if the value has
 // changed, or is older than a minute.
 func (c *Cell[V]) Old(l *Link) (value V, ok bool) {
 	e := c.entry.Load()

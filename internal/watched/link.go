@@ -6,9 +6,9 @@
 // network is slow or down. So no value is used unless [Link.Confirm] has confirmed, less than a
 // second ago, that all reports have arrived.
 //
-// If a read is merely slow, callers wait for it. A possibly stale value is used only while part
-// of the database cannot be reached and another part can ([Link.Read]); such uses are counted,
-// and a value is never used after a change of it was reported.
+// Callers wait for a slow read. A possibly stale value is used only while part of the database
+// cannot be reached and another part can ([Link.Read]). Such uses are counted, and a value is never
+// used after a change of the value was reported.
 package watched
 
 import (
@@ -40,7 +40,7 @@ const (
 	// confirmTimeout limits a confirmation.
 	confirmTimeout = 5 * time.Second
 	// fallbackTimeout limits a read that has a fallback value while part of the database cannot be
-	// reached; after a failed one, no other such read is made for skipFor.
+	// reached; after such a read has failed, the next one is not made for skipFor.
 	fallbackTimeout = 250 * time.Millisecond
 	skipFor         = 500 * time.Millisecond
 )
@@ -79,7 +79,7 @@ func NewLink(watched bool, probe func(ctx context.Context) error) *Link {
 // On registers changed, which is called with the ID in each changed key with this prefix.
 // Functions for the empty prefix are called when reports may have been lost. A key without an ID
 // is its own prefix, with ID 0. Functions for the same prefix are called in the order of
-// registration. They must not block, because the connection to the database waits for them. Call
+// registration. The functions must not block, because the connection to the database waits. Call
 // On before the first report.
 func (l *Link) On(prefix string, changed func(id int64)) {
 	l.changed[prefix] = append(l.changed[prefix], changed)
@@ -123,10 +123,9 @@ func (l *Link) Probe(ctx context.Context) error {
 	return err
 }
 
-// Confirm waits until all changes made before the call, or at most a second before it, are known
-// in memory. Call it before using values for a request. While only part of the database can be
-// reached, it does not wait. Most requests need no round trip; the first one after a pause needs
-// one.
+// Confirm waits until this process has received the reports of all changes made more than a second
+// ago. Call it before using values for a request. While only part of the database can be reached,
+// Confirm does not wait. Most calls take no round trip; the first call after a pause takes one.
 func (l *Link) Confirm(ctx context.Context) error {
 	if !l.watched {
 		return nil
@@ -149,12 +148,12 @@ func (l *Link) Confirm(ctx context.Context) error {
 			return c.err
 		}
 		if c.began >= began {
-			return nil // a database that takes more than a second to answer
+			return nil // the database takes more than a second to answer
 		}
 	}
 }
 
-// begin returns the running confirmation, or starts one.
+// begin returns the running confirmation, or starts a confirmation.
 func (l *Link) begin() *confirmation {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -183,15 +182,15 @@ func WithNote(ctx context.Context) (context.Context, *atomic.Bool) {
 	return context.WithValue(ctx, noteKey{}, note), note
 }
 
-// Read calls read to replace a value in memory; hasOld reports whether there is one. It reports
-// whether the caller must use the old value: while only part of the database can be reached, and
-// not the part that has the value. Otherwise it waits for the read.
+// Read calls read to replace a value in memory; hasOld reports whether there is an old value. useOld
+// reports whether the caller must use the old value, because only part of the database can be
+// reached, and not the part that has the value. Otherwise Read waits for read.
 func (l *Link) Read(ctx context.Context, hasOld bool, read func(context.Context) error) (useOld bool, err error) {
 	if !hasOld || !l.Partly() {
 		if err = read(ctx); !hasOld || !isUnreachable(ctx, err) {
 			return false, err
 		}
-		if probed := l.Probe(ctx); !errors.Is(probed, store.ErrPartly) {
+		if probeErr := l.Probe(ctx); !errors.Is(probeErr, store.ErrPartly) {
 			return false, err
 		}
 	} else if elapsed.Now() >= l.skipUntil.Load() {
@@ -209,7 +208,8 @@ func (l *Link) Read(ctx context.Context, hasOld bool, read func(context.Context)
 	return true, nil
 }
 
-// isUnreachable reports whether a read failed although its caller is still waiting.
+// isUnreachable reports whether a read failed because the database cannot be reached, and not
+// because its caller has stopped waiting.
 func isUnreachable(ctx context.Context, err error) bool {
 	return err != nil && ctx.Err() == nil && rediserr.Of(err) == rediserr.Unavailable
 }

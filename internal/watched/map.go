@@ -34,14 +34,14 @@ type Options[V any] struct {
 }
 
 // Map keeps values in memory, by the ID of a user or a post, until the server reports a change of
-// one of their keys. Concurrent callers that miss the same value share one read. It is safe for
+// one of their keys. Concurrent callers that miss the same value share one read. A Map is safe for
 // concurrent use. A value in memory costs one lookup.
 type Map[V any] struct {
 	opt   Options[V]
 	slots *otter.Cache[int64, *slot[V]]
 }
 
-// slot holds a value. It is created before the value is read, so that no change is missed
+// slot holds a value. The slot is created before the value is read, so that no change is missed
 // meanwhile.
 type slot[V any] struct {
 	Cell[V]
@@ -60,11 +60,11 @@ type flight[V any] struct {
 // Ask defines how a caller reads values.
 type Ask[V any] struct {
 	// Valid reports whether a value that another call has read is valid for this call. Default:
-	// all values are.
+	// all values are valid.
 	Valid func(id int64, value V) bool
-	// Load sets the Value of each read; either all reads are Fresh, or none is. Unless Fresh, it
-	// must read every key through the client-side cache; otherwise the server reports no changes
-	// of the value.
+	// Load sets the Value of each read; either all reads are Fresh, or none is. Unless the reads are
+	// Fresh, Load must read every key through the client-side cache; otherwise the server reports no
+	// changes of the value.
 	Load func(ctx context.Context, reads []*Read[V]) error
 }
 
@@ -137,8 +137,8 @@ func (m *Map[V]) Peek(id int64) (value V, ok bool) {
 	return value, false
 }
 
-// Stale returns a value even if a change of it was reported; ok is false if reports may have been
-// lost since it was read, or it is older than a minute.
+// Stale returns a value even if a change of the value was reported; ok is false if reports may have
+// been lost since the value was read, or the value is older than a minute.
 func (m *Map[V]) Stale(id int64) (value V, ok bool) {
 	if s, found := m.slots.GetIfPresent(id); found {
 		return s.Stale(m.opt.Link)
@@ -146,7 +146,7 @@ func (m *Map[V]) Stale(id int64) (value V, ok bool) {
 	return value, false
 }
 
-// Latest returns the value that was read last, however old, or the zero value.
+// Latest returns the value that was read last, regardless of its age, or the zero value.
 func (m *Map[V]) Latest(id int64) (value V) {
 	if s, ok := m.slots.GetIfPresent(id); ok {
 		value = s.Latest()
@@ -187,7 +187,7 @@ func (m *Map[V]) inMemory(ctx context.Context, id int64, valid func(int64, V) bo
 	return value, ok && (valid == nil || valid(id, value)) && !m.opt.IsFresh(ctx, id)
 }
 
-// read reads the values at the given indexes, or falls back to old ones while their server cannot
+// read reads the values at the given indexes, or falls back to old values while their server cannot
 // be reached.
 func (m *Map[V]) read(ctx context.Context, ids []int64, need []int, values []V, ask Ask[V]) error {
 	reads := make([]*Read[V], len(need))
@@ -222,8 +222,8 @@ func (m *Map[V]) slot(id int64) *slot[V] {
 
 func (a Ask[V]) isValid(id int64, value V) bool { return a.Valid == nil || a.Valid(id, value) }
 
-// load reads values, or waits for callers that are reading them. It reads those values itself
-// that the others fail to read or that are invalid for its caller.
+// load reads values, or waits for other callers that are reading them. It reads a value itself if
+// the other caller fails to read the value, or if the value is invalid for its own caller.
 func (m *Map[V]) load(ctx context.Context, reads []*Read[V], ask Ask[V]) error {
 	var joined []*Read[V]
 	var own [2][]*Read[V] // through the client-side cache, and bypassing it
@@ -258,7 +258,8 @@ func (m *Map[V]) load(ctx context.Context, reads []*Read[V], ask Ask[V]) error {
 	return m.load(ctx, left, ask)
 }
 
-// begin starts a read, unless another caller has started it and no change was reported since.
+// begin starts a read, unless another caller has started a read of the value and no change was
+// reported since. It reports whether it has started the read.
 func (m *Map[V]) begin(r *Read[V]) bool {
 	r.Before = r.slot.Latest()
 	r.Fresh = r.Fresh || !m.opt.Fenced && r.slot.IsForced()
@@ -278,7 +279,7 @@ func (m *Map[V]) begin(r *Read[V]) bool {
 
 var errNotRead = errors.New("watched: the value was not read")
 
-// lead reads values for which others may wait.
+// lead reads values for which other callers may wait.
 func (m *Map[V]) lead(ctx context.Context, own [2][]*Read[V], ask Ask[V]) (err error) {
 	defer func() { // even if Load panics
 		for _, r := range append(own[0], own[1]...) {

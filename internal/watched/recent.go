@@ -16,11 +16,11 @@ const (
 )
 
 // Recent keeps the start of a list that all visitors see and everyone adds to: the public
-// timeline, the latest users. The client-side cache does not help here: each write would
-// invalidate it in every process, and each process would read the list again. With 60 processes,
-// 800 posts a second would saturate a core of the one server that has the list. So a process
-// reads the list at most once a second, at any rate of writes, and applies the changes that it
-// knows of, above all its own, to its copy.
+// timeline, the latest users. The client-side cache does not help here: each write would invalidate
+// the list in every process, and each process would read the list again. With 60 processes, 800 posts
+// a second would saturate a core of the server that has the list. So a process reads the list at most
+// once a second, regardless of the rate of writes, and applies the changes that it knows, such as its
+// own, to its copy.
 type Recent[T comparable] struct {
 	link *Link
 	read func(ctx context.Context) ([]T, error)
@@ -34,12 +34,13 @@ type Recent[T comparable] struct {
 	changes []recentChange[T]
 }
 
-// recentChange is a change that the server had received by a time.
+// recentChange is a change that the server had received by the time at.
 type recentChange[T comparable] struct {
 	at    time.Time
 	apply func(items []T) []T
 }
 
+// NewRecent returns an empty Recent. read reads the list from the database.
 func NewRecent[T comparable](link *Link, read func(ctx context.Context) ([]T, error)) *Recent[T] {
 	return &Recent[T]{link: link, read: read, busy: make(chan struct{}, 1)}
 }
@@ -56,7 +57,7 @@ func (r *Recent[T]) Get(ctx context.Context) ([]T, error) {
 		return nil, ctx.Err()
 	}
 	if items, ok := r.current(); ok {
-		return items, nil // another request has read it meanwhile
+		return items, nil // another request has read the list meanwhile
 	}
 	began := time.Now()
 	var items []T
@@ -96,7 +97,8 @@ func (r *Recent[T]) older() []T {
 	return r.items
 }
 
-// put stores the result of a read that started at a time. It may lack changes made since then.
+// put stores the result of a read that started at began, and applies the changes made since then,
+// which the result may lack.
 func (r *Recent[T]) put(items []T, began time.Time) []T {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -123,7 +125,7 @@ func (r *Recent[T]) Change(apply func(items []T) []T) {
 		return // nothing is in memory or being read
 	}
 	if len(r.changes) == maxRecentChanges {
-		// More than the length of a list of posts, so the oldest changes no longer matter.
+		// Lists of posts are shorter than this, so the oldest changes no longer matter.
 		r.changes = slices.Delete(r.changes, 0, maxRecentChanges/2)
 	}
 	r.changes = append(r.changes, recentChange[T]{time.Now(), apply})

@@ -1,5 +1,5 @@
-// Package window reads a stream through a buffer that holds one element at a time, such as a line
-// or a record, and grows with it up to a limit.
+// Package window reads a stream through a buffer that holds one element at a time, such as a line or
+// a record. The buffer grows with the element up to a limit.
 package window
 
 import (
@@ -16,19 +16,19 @@ var ErrTooLong = errors.New("an element is too long")
 
 // Window is the part of a stream that was read but not yet taken.
 type Window struct {
-	r    io.Reader
-	buf  []byte
-	pos  int   // index of the first byte not taken
-	end  int   // number of bytes in buf
-	base int64 // offset of buf[0] in the stream
-	most int
-	err  error // error of r, returned once the bytes before it are used
+	r     io.Reader
+	buf   []byte
+	pos   int   // index of the first byte not taken
+	end   int   // number of bytes in buf
+	base  int64 // offset of buf[0] in the stream
+	limit int   // maximum size of an element
+	err   error // error of r, returned once the bytes before it are used
 }
 
-// New returns a window on r, which starts at an offset of its stream, for elements of at most
-// most bytes.
-func New(r io.Reader, offset int64, most int) *Window {
-	return &Window{r: r, buf: make([]byte, size), base: offset, most: most}
+// New returns a window on r, which starts at an offset of its stream, for elements of at most limit
+// bytes.
+func New(r io.Reader, offset int64, limit int) *Window {
+	return &Window{r: r, buf: make([]byte, size), base: offset, limit: limit}
 }
 
 // Bytes returns the bytes that were read but not taken, valid until the next call of More or
@@ -51,7 +51,7 @@ func (w *Window) More() error {
 	switch {
 	case w.err != nil:
 		return w.err
-	case held > w.most:
+	case held > w.limit:
 		return ErrTooLong
 	case w.pos > 0:
 		w.slide(held)
@@ -103,8 +103,8 @@ func TrimEnd(line []byte) []byte {
 // byteOrderMark is written by some programs before UTF-8 text.
 const byteOrderMark = "\xef\xbb\xbf"
 
-// SkipByteOrderMark skips a byte order mark at the beginning of the stream. It waits for more
-// bytes only if there may be one.
+// SkipByteOrderMark skips a byte order mark at the beginning of the stream. It waits for more bytes
+// only if the bytes read so far may begin a byte order mark.
 func (w *Window) SkipByteOrderMark() error {
 	for w.Offset() == 0 {
 		switch text := w.Bytes(); {

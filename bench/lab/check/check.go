@@ -1,8 +1,8 @@
 // Package check checks a history against the consistency guarantees of a site.
 //
-// If the outcome of a write is unknown, or Redis may have lost it under the settings of the run, a
-// read may show it or not. Any other acknowledged write must be visible: to its author at once, to
-// others within a bound, and to everybody at the end.
+// A read may or may not show a write whose outcome is unknown or that Redis may have lost under the
+// settings of the run. Any other acknowledged write must be visible: to its author at once, to other
+// people within a bound, and to all people at the end.
 package check
 
 import (
@@ -18,11 +18,11 @@ import (
 type Bounds struct {
 	// Quiet is the maximum staleness for other users when no faults are injected.
 	Quiet time.Duration
-	// Settle is the time after the end of a fault during which it still counts.
+	// Settle is the time after the end of a fault during which the fault still counts.
 	Settle time.Duration
 	// Fault is added to Quiet during faults.
 	Fault time.Duration
-	// Recovery is the time within which another process completes the work of a killed one.
+	// Recovery is the time within which another process completes the work of a killed process.
 	Recovery time.Duration
 }
 
@@ -56,11 +56,11 @@ type Verdict struct {
 	Violations []Violation
 	Judged     int // the number of comparisons between pages and the expected state
 	// AtRisk counts the acknowledged writes that Redis may have lost, and Gone the posts among
-	// them that it has lost.
+	// those writes that Redis has lost.
 	AtRisk, Gone int
 }
 
-// post collects what the history has about a post.
+// post holds what the history records about a post.
 type post struct {
 	text, author string
 	parent       string
@@ -81,7 +81,7 @@ type checker struct {
 	b        Bounds
 	windows  []window
 	posts    map[string]*post
-	byID     []*post // sorted by ID; 0 is unknown
+	byID     []*post // sorted by ID; an unknown ID is 0
 	byAuthor map[string][]*post
 	follows  map[pair]register
 	blocks   map[pair]register
@@ -180,8 +180,8 @@ func (c *checker) collect() {
 	}
 }
 
-// killGrace is the time after the response to a write during which it may still have work to do
-// that is lost when the process is killed.
+// killGrace is the time after the response to a write during which the process may still have
+// background work for the write, which is lost if the process is killed.
 const killGrace = 10 * time.Second
 
 func (c *checker) write(op history.Op) write {
@@ -207,7 +207,7 @@ func (c *checker) write(op history.Op) write {
 		}
 	}
 	if !w.sure {
-		w.to = max(w.to, op.End) + c.b.Recovery // it can still take effect until then
+		w.to = max(w.to, op.End) + c.b.Recovery // the write can still take effect until then
 		w.due = max(w.due, w.to)
 	}
 	w.hard = w.due + c.b.Fault
@@ -254,7 +254,7 @@ func (c *checker) risky(w write) bool {
 	return false
 }
 
-// neverSeen finds posts that no page has ever shown, and counts those that Redis has lost.
+// neverSeen finds posts that no page has ever shown, and counts the posts that Redis has lost.
 func (c *checker) neverSeen() {
 	complete := slices.ContainsFunc(c.h.Ops, func(op history.Op) bool { return op.Final && op.Outcome == history.OK })
 	if !complete {

@@ -13,7 +13,7 @@ type reader struct {
 	*checker
 	op     history.Op
 	faulty bool // the read overlaps the window of a fault
-	data   bool // and that fault disturbs Redis
+	data   bool // such a fault disturbs Redis
 	shown  map[string]history.Seen
 }
 
@@ -65,7 +65,7 @@ func (c *checker) replies(parent string) []*post {
 	return found
 }
 
-// inOrder returns the posts in list order, without those that are shown above a reply to them.
+// inOrder returns the posts of the page in list order, except parents that are shown above a reply.
 func (r *reader) inOrder() []history.Seen {
 	return slices.DeleteFunc(slices.Clone(r.op.Seen), func(s history.Seen) bool { return s.Moved })
 }
@@ -142,7 +142,7 @@ func (r *reader) list(candidates []*post) {
 	}
 }
 
-// check checks whether a post is on the page if it must be, and missing if it must not be.
+// check checks that a post is on the page if it must be, and not on the page if it must not be.
 func (r *reader) check(p *post) {
 	_, shown := r.shown[p.text]
 	if shown {
@@ -153,7 +153,7 @@ func (r *reader) check(p *post) {
 		return // replies have separate lists
 	}
 	if p.parent != "" && r.op.Folded {
-		return // the page may only count this reply
+		return // the page may count this reply without showing it
 	}
 	if r.must(p) && !r.mayHaveLeft(p) {
 		r.verdict.Judged++
@@ -175,7 +175,7 @@ const (
 	maxPerAuthor = 25
 )
 
-// mayHaveLeft reports whether newer posts may have pushed this one off the list.
+// mayHaveLeft reports whether newer posts may have pushed p off the list.
 func (r *reader) mayHaveLeft(p *post) bool {
 	newer := func(other *post) bool { return other.id > p.id && other.exists[0].from < r.op.End }
 	n := 0
@@ -229,7 +229,7 @@ func (r *reader) countNewer(p *post, until time.Duration) (n int) {
 	return n
 }
 
-// mayShow checks that a post that the page shows may be shown.
+// mayShow checks that a post on the page may be shown.
 func (r *reader) mayShow(p *post) {
 	r.verdict.Judged++
 	if r.at(p.exists, r.due).mustNot() {
@@ -303,7 +303,7 @@ func (r *reader) likes() {
 	}
 }
 
-// session checks whether a session is open or closed as it must be.
+// session checks that a session is open or closed as expected.
 func (r *reader) session() {
 	state := r.at(r.sessions[session{r.op.Person, r.op.Session}], r.due)
 	r.verdict.Judged++

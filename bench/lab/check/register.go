@@ -6,15 +6,16 @@ import "time"
 // follows another, whether a session is open.
 type write struct {
 	from, end time.Duration // of the request and of the response
-	to        time.Duration // when it has taken effect at the latest: after end if not acknowledged
+	to        time.Duration // the latest time at which the write takes effect: after end if not acknowledged
 	value     bool
 	acked     bool
 	sure      bool // acknowledged, and Redis must not lose it
 	promised  bool // must be visible at the end, although Redis may lose it for a while
-	late      bool // not acknowledged, but a page has shown it: it can take until due
+	late      bool // not acknowledged, but shown on a page: must be visible from due on
 	person    string
 	process   int
-	// due is when all others must see it without faults, and hard when they must see it even during faults.
+	// due is when all other people must see the write without faults, and hard when they must see
+	// the write even during faults.
 	due, hard time.Duration
 }
 

@@ -67,7 +67,7 @@ type Op struct {
 	Start   time.Duration `json:"start"`
 	End     time.Duration `json:"end"`
 	Outcome Outcome       `json:"outcome"`
-	Detail  string        `json:"detail,omitempty"` // of an outcome other than OK
+	Detail  string        `json:"detail,omitempty"` // the reason for an outcome other than OK
 	Fresh   bool          `json:"fresh,omitempty"`  // the request had the cookie for fresh reads
 
 	Other   string `json:"other,omitempty"`   // the person that the operation is about

@@ -1,9 +1,10 @@
 // Package network connects the processes of a lab through proxies that can delay, lose and block
 // the data between two processes.
 //
-// Each node of a Cluster announces the address of a proxy, so that all others reach it there. A
-// proxy identifies the connecting process by the open connections of each process, and applies the
-// rules for that pair. If it cannot identify the process, only rules with Any apply.
+// Each node of a Cluster announces the address of its proxy, so that all other processes connect to
+// the proxy. The proxy identifies the connecting process by the open connections of each process,
+// and applies the rules for that pair of processes. If the proxy cannot identify the process, only
+// rules with Any apply.
 package network
 
 import (
@@ -64,7 +65,7 @@ func (n *Network) Process(name string, pid int) {
 }
 
 // Set sets the rule for the data between two processes; either can be Any. The zero Rule removes
-// it.
+// the rule.
 func (n *Network) Set(from, to string, rule Rule) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -120,7 +121,7 @@ func (n *Network) Listen(to string, port int, upstream string) (string, error) {
 	return listener.Addr().String(), nil
 }
 
-// serve connects a client with the process named to.
+// serve connects a client to the process named to.
 func (n *Network) serve(client net.Conn, to, upstream string) {
 	ctx, cancel := context.WithCancel(n.ctx)
 	defer cancel()
@@ -128,7 +129,7 @@ func (n *Network) serve(client net.Conn, to, upstream string) {
 	from := n.process(client)
 	server, err := net.DialTimeout("tcp", upstream, 5*time.Second)
 	if err != nil {
-		return // nobody listens: closes the client connection, as without a proxy
+		return // nothing listens: the client connection is closed, as without a proxy
 	}
 	context.AfterFunc(ctx, func() { server.Close() })
 	var wg sync.WaitGroup
@@ -141,8 +142,8 @@ func (n *Network) serve(client net.Conn, to, upstream string) {
 	wg.Wait()
 }
 
-// pipe copies data from source to target when pass returns. Data that arrives while pass waits is
-// forwarded together.
+// pipe copies data from source to target. It calls pass before each write. Data that arrives while
+// pass waits is forwarded together.
 func pipe(source io.Reader, target io.Writer, pass func() bool) {
 	buf := make([]byte, 64<<10)
 	for {

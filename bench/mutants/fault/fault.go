@@ -23,14 +23,14 @@ type Fault struct {
 
 	File   string // a Go file or a Lua script
 	Anchor string // the fragment, which occurs once in the file
-	// With replaces the anchor. In a Go file, it has the faulty behavior only if plant.On returns
+	// With replaces the anchor. In a Go file, the replacement is faulty only if plant.On returns
 	// true for the name of the fault, or plant.Int returns its first number.
 	With string
 
 	Likely []string // the packages whose tests run first
 
 	Lab    bool     // the Cluster lab also detects the fault
-	Breaks []string // the kinds of lab faults needed to detect it; if empty, the lab injects none
+	Breaks []string // the kinds of lab faults needed to detect the fault; if empty, the lab injects none
 }
 
 // Variable is the environment variable with the name of the active fault. A fault in a script also
@@ -58,7 +58,7 @@ func (f *Fault) isLua() bool { return strings.HasSuffix(f.File, ".lua") }
 
 // Overlay writes copies of the source files below root, with all faults, to dir. It returns the file
 // for the -overlay flag of the go command. No fault is active without Environment. The error names
-// all faults that do not fit the source.
+// all faults whose anchors do not match the source.
 func Overlay(root, dir string, faults []Fault) (string, error) {
 	files, err := planted(root, faults)
 	if err != nil {
@@ -81,7 +81,7 @@ func Overlay(root, dir string, faults []Fault) (string, error) {
 }
 
 // Environment returns the variables that activate the fault in a program compiled with the overlay.
-// Those of the zero Fault activate none.
+// The variables of the zero Fault activate no fault.
 func (f *Fault) Environment() []string {
 	variables := []string{Variable + "=" + f.Name}
 	if f.isLua() {
@@ -116,8 +116,8 @@ func planted(root string, faults []Fault) (map[string]string, error) {
 			continue
 		}
 		if files[f.File] == "" {
-			at := clause.FindIndex(source)[1]
-			files[f.File] = string(source[:at]) + "\n\nimport \"retwis/internal/plant\"\n" + string(source[at:])
+			end := packageClause.FindIndex(source)[1]
+			files[f.File] = string(source[:end]) + "\n\nimport \"retwis/internal/plant\"\n" + string(source[end:])
 		}
 		once(files[f.File], "with the other faults, "+f.File+" has")
 		files[f.File] = strings.Replace(files[f.File], f.Anchor, f.With, 1)
@@ -125,7 +125,7 @@ func planted(root string, faults []Fault) (map[string]string, error) {
 	return files, errors.Join(wrong...)
 }
 
-var clause = regexp.MustCompile(`(?m)^package \w+$`)
+var packageClause = regexp.MustCompile(`(?m)^package \w+$`)
 
 // allScripts returns the source of all scripts below root.
 func allScripts(root string) (string, error) {

@@ -1,7 +1,7 @@
 package fault
 
-// All lists the faults. They break documented promises on which data or privacy depends. Each is
-// small: a wrong condition, key or step.
+// All lists the faults. Each breaks a documented promise on which data or privacy depends, by a
+// small change: a wrong condition, key or step.
 var All = []Fault{
 	// Locks.
 	{
@@ -67,13 +67,13 @@ var All = []Fault{
 		With: "\t\tif plant.On(\"checkpointahead\") {\n\t\t\ts.saves.passed(s.last)\n\t\t\treturn\n\t\t}\n\t\ts.saves.passed(s.low())\n", Likely: []string{"bulk"},
 	},
 	{
-		Name: "overtakes", What: "a command that a Cluster executed before an earlier one for the same key is not repeated",
+		Name: "overtakes", What: "a command that a Cluster executed before an earlier command for the same key is not repeated",
 		Document: "bulk.md", Promise: "no command overtakes another one with the same key",
 		File: "bulk/resend.go", Anchor: "\tall := r.units(0)\n",
 		With: "\tif plant.On(\"overtakes\") {\n\t\treturn nil\n\t}\n\tall := r.units(0)\n", Likely: []string{"bulk"},
 	},
 	{
-		Name: "mergeskey", What: "a sorted set of a snapshot is merged into the existing one",
+		Name: "mergeskey", What: "a sorted set of a snapshot is merged into the existing sorted set",
 		Document: "bulk.md", Promise: "A key of the snapshot replaces the key of that name.",
 		File: "bulk/internal/rdb/values.go", Anchor: "\tif !r.begun {\n\t\tr.command(\"UNLINK\", 1)",
 		With: "\tif !r.begun && !(v.command == \"ZADD\" && plant.On(\"mergeskey\")) {\n\t\tr.command(\"UNLINK\", 1)", Likely: []string{"bulk", "bulk/internal/rdb"},
@@ -93,7 +93,7 @@ var All = []Fault{
 		With: "\t\tif was and not member then", Likely: []string{"index"},
 	},
 	{
-		Name: "pageskips", What: "the next page starts after the last entry examined, not the last one returned",
+		Name: "pageskips", What: "the next page starts after the last entry examined, not after the last entry returned",
 		Document: "indexes.md", Promise: "pages are stable during concurrent writes",
 		File: "index/internal/ranged/sift.lua", Anchor: "\t\t\t\treply[2] = member\n",
 		With: "", Likely: []string{"index"},
@@ -111,7 +111,7 @@ var All = []Fault{
 		With: "\tif (now == expected or now == '-' and expected == '') and (now ~= record or ARGV[7] == '1') then", Likely: []string{"index/text"},
 	},
 	{
-		Name: "besttie", What: "a term with the same count as the last of the best is not compared with it by name",
+		Name: "besttie", What: "a term with the same count as the last of the best terms is not compared with that term by name",
 		Document: "indexes.md", Promise: "The result is exact, and as fast for `a` as for `aardva`.",
 		File: "index/suggest/topk.lua", Anchor: "return not list.threshold or not outranks(list.threshold, list.term, count, term, list.length)",
 		With: "return not list.threshold or count > list.threshold", Likely: []string{"index/suggest"},
@@ -167,7 +167,7 @@ var All = []Fault{
 		With: "(s.created == \"\" || at[0] == s.created) && (at[1] != \"\" || plant.On(\"verifyblind\"))", Likely: []string{"model"},
 	},
 	{
-		Name: "dangling", What: "a record may refer to a missing one",
+		Name: "dangling", What: "a record can refer to a missing record",
 		Document: "model.md", Promise: "A `Ref` with the option `exists` is refused with a `*model.DanglingError`",
 		File: "model/internal/record/apply.lua", Anchor: "\tlocal there = false\n",
 		With: "\tlocal there = references > 0\n", Likely: []string{"model"},
@@ -213,8 +213,8 @@ var All = []Fault{
 	{
 		Name: "anylimit", What: "only the last of several limits counts",
 		Document: "retwis.md", Promise: "an action must be allowed by all of its limits",
-		File: "ratelimit/take.lua", Anchor: "  if ahead[i] + cost > most then\n    reply[1] = 0\n  end\n",
-		With: "  reply[1] = ahead[i] + cost > most and 0 or 1\n", Likely: []string{"ratelimit", "internal/social/limits"},
+		File: "ratelimit/take.lua", Anchor: "  if ahead[i] + cost > span then\n    reply[1] = 0\n  end\n",
+		With: "  reply[1] = ahead[i] + cost > span and 0 or 1\n", Likely: []string{"ratelimit", "internal/social/limits"},
 	},
 	{
 		Name: "ipv6", What: "each IPv6 address has a separate limit",
@@ -316,7 +316,7 @@ var All = []Fault{
 		Likely: []string{"internal/social/check"},
 	},
 
-	// The application: delivery of posts to followers. The Cluster lab also detects most of these.
+	// The application: delivery of posts to followers. The Cluster lab also detects most of these faults.
 	{
 		Name: "skipwait", What: "writes do not wait for replicas",
 		Document: "keys.md", Promise: "Actions are acknowledged by the same rule: if a failover could lose the write, the status is 503 and the action can be repeated.",
@@ -360,7 +360,7 @@ var All = []Fault{
 		Lab:    true,
 	},
 	{
-		Name: "latestamp", What: "a value read before a change is cached as if it had been read after it",
+		Name: "latestamp", What: "a value read before a change is cached as if it had been read after the change",
 		Document: "operations.md", Promise: "A suspension takes effect in all processes within one round trip.",
 		File: "internal/watched/map.go", Anchor: "\tr.slot.Put(r.Value, r.flight.stamp)\n",
 		With: "\tif plant.On(\"latestamp\") {\n\t\tr.flight.stamp = r.slot.Begin(m.opt.Link, !r.Fresh)\n\t}\n" +
@@ -400,7 +400,7 @@ var All = []Fault{
 		Lab:    true,
 	},
 	{
-		Name: "celeblost", What: "posts count as merged although their author does not",
+		Name: "celeblost", What: "posts are treated as merged although their author is not",
 		Document: "operations.md", Promise: "From then on, the author's posts and reposts are not written to home timelines: pages merge them in when they are read.",
 		File: "internal/social/storage/celebrities.go", Anchor: "\tif !isNew || followers <= s.above {\n",
 		With:   "\tif plant.On(\"celeblost\") && isNew && post%3 == 0 {\n\t\treturn true, nil\n\t}\n\tif !isNew || followers <= s.above {\n",

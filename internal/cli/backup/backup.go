@@ -31,29 +31,29 @@ func newBackup(env shell.Env, version string) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "backup [flags] FILE",
 		Short: "Write the whole site to a file while it is in use",
-		Long: `Writes the database of the site to one compressed file, - for standard output, while the
-site is in use. The file appears only when the backup is complete, and never replaces
-another one. Only its owner can read it, because it holds password hashes and sessions. If
-root writes it, it belongs to the owner of the directory.
+		Long: `Writes the database of a site to a compressed file, or to standard output if FILE is -,
+while the site is in use. The file appears only when the backup is complete, and never
+replaces an existing file. Only its owner can read the file, because it holds password
+hashes and sessions. If root writes the file, it belongs to the owner of the directory.
 
-FILE may be a directory: the backup in it is named retwis-TIME.backup, with the time in
-UTC. Then --keep 14 removes old backups when the new one is complete, and keeps the latest
-14, including the new one. It removes only backups with such a name, and none that it
-cannot read. Each site needs a separate directory.
+If FILE is a directory, the backup is written to it as retwis-TIME.backup, with the time
+in UTC. --keep 14 then keeps the latest 14 backups, including the new one, and removes
+older ones when the new backup is complete. Files with other names and backups that cannot
+be read are not removed. Each site needs a separate directory.
 
-The pictures of a site are files beside its database (see "retwis serve --media").
---pictures writes them to another file, after the database: it has all pictures of the posts
-in the backup, except those of posts deleted in the meantime. It may be a directory, the
-same or another one: the file is named retwis-TIME.pictures.tar, and --keep removes it once
-no remaining backup needs it, if all of them can be read.
+The pictures of a site are stored outside its database (see "retwis serve --media").
+--pictures writes them to a second file, after the database: all pictures of the posts in
+the backup, except those of posts deleted in the meantime. If --pictures is a directory,
+which may be the same as FILE, the file is named retwis-TIME.pictures.tar. --keep removes
+such a file once no remaining backup needs it, unless a backup cannot be read.
 
 The time of the backup is recorded in the database, for "retwis doctor" and monitoring.
 
-The database sends a snapshot of itself, as it does to a replica: its state at one
-moment. That needs the permissions REPLCONF and SYNC. If a server refuses them, or holds
-other databases, too, the keys are read one after another instead, with the permissions of
-the site. In that case, and on a Cluster, whose masters are read one after another, the
-keys are not all from the same moment: "retwis restore" makes them agree.
+By default the server sends a snapshot of its state at one moment, as it does to a replica.
+This needs permission for REPLCONF and SYNC. If the server refuses them, or also holds
+other databases, the keys are read one after another instead, with the permissions of the
+site. In that case the keys are not all from the same moment, and neither are those of a
+Cluster, whose masters are read one after another; "retwis restore" makes them consistent.
 In each case, the backup has everything that was acknowledged before it began.`,
 		Example: `  retwis backup /var/backups/retwis-$(date +%F).backup
   retwis backup --keep 14 /var/backups/retwis
@@ -67,7 +67,7 @@ In each case, the backup has everything that was acknowledged before it began.`,
 	var keep int
 	c.Flags().IntVar(&keep, "keep", 0, "keep this `NUMBER` of the latest backups in the directory FILE, and remove older ones; 0 keeps all")
 	pictures := ""
-	c.Flags().StringVar(&pictures, "pictures", "", "also write the pictures, to this `FILE`, a tar archive, or to a directory")
+	c.Flags().StringVar(&pictures, "pictures", "", "also write the pictures, to this tar `FILE` or directory")
 	c.AddJSON("print what was written as JSON")
 	c.AddRedis()
 	site.AddMedia(c)
@@ -94,7 +94,7 @@ type target struct {
 	old      retention
 }
 
-// open opens the files of a backup. In a directory they are named after the time.
+// open creates the files of a backup. Files in a directory are named after the time.
 func open(c *shell.Command, name, pictures string, keep int) (to target, err error) {
 	now := time.Now()
 	inDir, dir := inDirectory(name, now, databaseExt)
@@ -107,7 +107,7 @@ func open(c *shell.Command, name, pictures string, keep int) (to target, err err
 	case keep < 0:
 		return to, shell.Usage(fmt.Errorf("--keep: %d is negative", keep))
 	case keep > 0 && dir == "":
-		return to, shell.Usage(fmt.Errorf("--keep needs a directory, in which retwis names the backups: %s is not one", name))
+		return to, shell.Usage(fmt.Errorf("--keep needs a directory: %s is not a directory", name))
 	}
 	to.old = retention{dir: dir, pictures: cmp.Or(picturesDir, dir), keep: keep, made: inDir}
 	if to.database, err = create(c, inDir); err != nil || pictures == "" {
@@ -126,7 +126,7 @@ func (to *target) discard() {
 	}
 }
 
-// write writes a backup. It removes older ones once the new one is complete.
+// write writes a backup. Once the backup is complete, write removes older backups.
 func (to *target) write(ctx context.Context, c *shell.Command, db *site.Database, opt backup.Options) error {
 	draw, wipe := bar(c.Stderr, "backing up", -1)
 	if draw != nil {
@@ -196,7 +196,7 @@ func report(c *shell.Command, db *site.Database, w written) error {
 		w.reportRemoved(to, picturesExt, "older picture archive", "older picture archives"))
 }
 
-func (w written) reportRemoved(to io.Writer, ext, one, many string) error {
+func (w written) reportRemoved(to io.Writer, ext, singular, plural string) error {
 	n := int64(0)
 	for _, name := range w.Removed {
 		if strings.HasSuffix(name, ext) {
@@ -206,11 +206,11 @@ func (w written) reportRemoved(to io.Writer, ext, one, many string) error {
 	if n == 0 {
 		return nil
 	}
-	_, err := fmt.Fprintf(to, "removed %s\n", shell.Plural(n, one, many))
+	_, err := fmt.Fprintf(to, "removed %s\n", shell.Plural(n, singular, plural))
 	return err
 }
 
-// moment describes at which time the keys were read.
+// moment describes whether the keys were read at one moment.
 func moment(m backup.Manifest) string {
 	switch {
 	case m.AtOneMoment():
@@ -225,7 +225,7 @@ func source(db *site.Database) backup.Source {
 	return backup.Source{Client: db.Client(), Options: db.ClientOption()}
 }
 
-// output is the file of a backup. It gets its name only once it is complete.
+// output is a file of a backup. commit gives it its name.
 type output struct {
 	name string
 	w    io.Writer
@@ -241,7 +241,8 @@ func inDirectory(name string, now time.Time, ext string) (file, dir string) {
 	return name, ""
 }
 
-// create opens a temporary file next to the one to write.
+// create returns an output for a file, or for standard output if name is "-". Until commit, the
+// file has a temporary name in the same directory.
 func create(c *shell.Command, name string) (*output, error) {
 	if name == "-" {
 		if shell.IsTerminal(c.Stdout) {
@@ -265,10 +266,10 @@ func create(c *shell.Command, name string) (*output, error) {
 }
 
 func exists(name string) error {
-	return shell.Hint(fmt.Errorf("%s exists already", name), "A backup never replaces a file: choose another name, or remove it first.")
+	return shell.Hint(fmt.Errorf("%s already exists", name), "A backup never replaces a file: choose another name, or remove the file first.")
 }
 
-// commit syncs the file to disk and gives it its name.
+// commit syncs the file to disk and gives the file its name.
 func (o *output) commit() error {
 	if o.file == nil {
 		return nil
@@ -276,8 +277,8 @@ func (o *output) commit() error {
 	if err := errors.Join(o.file.Sync(), o.file.Close()); err != nil {
 		return err
 	}
-	// Unlike a rename, a link does not replace a file that has appeared in the meantime. Not all
-	// file systems support links.
+	// Unlike Rename, Link does not replace a file that was created in the meantime. Not all file
+	// systems support links.
 	err := os.Link(o.file.Name(), o.name)
 	switch {
 	case errors.Is(err, os.ErrExist):

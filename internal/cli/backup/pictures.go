@@ -14,9 +14,9 @@ func errNoMedia() error {
 	return shell.Usage(errors.New("--pictures: the location of the site's pictures is unknown: set --media"))
 }
 
-// pictures describes a finished copy of pictures.
+// pictures describes the pictures that were backed up, verified or restored.
 type pictures struct {
-	Pictures string `json:"pictures"` // the archive
+	Pictures string `json:"pictures"` // name of the archive
 	files.Copied
 }
 
@@ -31,8 +31,8 @@ func hasPictures(ctx context.Context, from files.Store) bool {
 	return false
 }
 
-// errStdio is the error for --pictures set to standard input or output, which the command uses
-// for something else.
+// errStdio is the error for --pictures set to "-": standard input and output are reserved for the
+// database.
 func errStdio() error {
 	return shell.Usage(errors.New("--pictures cannot be standard input or output: name a file"))
 }
@@ -46,22 +46,22 @@ func (o *output) writeFiles(ctx context.Context, from files.Store) (files.Copied
 	return done, err
 }
 
-// verifyPictures reads a picture archive to its end. If the archive is a stream, which can be read
-// only once, it does nothing unless verifying is all that the command does.
-func verifyPictures(ctx context.Context, c *shell.Command, name string, all bool) error {
+// verifyPictures reads a picture archive to its end. A stream, which can be read only once, is
+// verified only if verifyOnly is set.
+func verifyPictures(ctx context.Context, c *shell.Command, name string, verifyOnly bool) error {
 	in, size, err := shell.OpenFile(c.Stdin, name)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	if size < 0 && !all {
+	if size < 0 && !verifyOnly {
 		return nil
 	}
 	done, err := files.Import(ctx, in, nil)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s: %w", shell.ForTerminal(name), err)
-	case !all:
+	case !verifyOnly:
 		return nil
 	}
 	return reportPictures(c, "verified", name, done)
@@ -85,6 +85,6 @@ func reportPictures(c *shell.Command, what, name string, done files.Copied) erro
 	if c.JSON {
 		return json.NewEncoder(c.Stdout).Encode(pictures{name, done})
 	}
-	_, err := fmt.Fprintf(c.Stderr, "%s %s of pictures, %s bytes: %s\n", what, shell.Plural(done.Files, "file", "files"), shell.Thousands(done.Bytes), shell.ForTerminal(name))
+	_, err := fmt.Fprintf(c.Stderr, "%s %s, %s bytes: %s\n", what, shell.Plural(done.Files, "picture file", "picture files"), shell.Thousands(done.Bytes), shell.ForTerminal(name))
 	return err
 }

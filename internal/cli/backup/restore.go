@@ -25,16 +25,16 @@ func newRestore(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "restore [flags] FILE",
 		Short: "Load a backup into an empty database",
-		Long: `Loads a file written by "retwis backup", - for standard input, into a database, which must
-be empty. The server may differ: any version from 6.2 on, a single server or a Cluster.
-Then it completes interrupted operations and repairs inconsistencies, as "retwis check
---repair" does.
+		Long: `Loads a file written by "retwis backup", or standard input if FILE is -, into an empty
+database. The server may differ: any version from 6.2 on, a single server or a Cluster.
+Then interrupted operations are completed and inconsistencies repaired, as by "retwis check
+--repair".
 
-The file is read completely and verified first, unless it comes from standard input. A
+The file is first read completely and verified, unless it comes from standard input. A
 damaged file changes nothing.
 
---pictures reads the pictures from a file written by "retwis backup --pictures", once the
-database is found to be empty.
+--pictures also restores the pictures from a file written by "retwis backup --pictures",
+after the check that the database is empty.
 
 An interrupted restore can be repeated with the same file; until then no site is served on
 the database. Sessions are restored, too: users who were logged in at the time of the
@@ -89,8 +89,7 @@ backup are logged in again.`,
 				return err
 			}
 		}
-		// Without jobs: a job of the backup that runs before everything is loaded would miss its
-		// data.
+		// Look runs no jobs: a restored job that ran before all keys are loaded would miss data.
 		return site.Look(ctx, c, func(db *site.Database) error {
 			if r.pictures != "" && db.Media == nil {
 				return errNoMedia()
@@ -108,7 +107,7 @@ type restoration struct {
 	replace  bool
 }
 
-// verifyFile reads the whole file. If report is set, it prints a summary.
+// verifyFile reads and verifies a backup. If report is set, verifyFile prints a summary.
 func verifyFile(ctx context.Context, c *shell.Command, name string, in io.Reader, size int64, report bool) error {
 	counted, wipe := withProgress(c, "verifying", in, size)
 	m, keys, err := backup.Verify(ctx, counted)
@@ -145,7 +144,7 @@ func (r restoration) restore(ctx context.Context, c *shell.Command, db *site.Dat
 	}
 	checked, err := repair(ctx, c, db)
 	if err != nil {
-		return shell.Hint(err, "The backup is restored. What is left is to repair what does not agree: retwis check --repair")
+		return shell.Hint(err, "The backup is restored, but may be inconsistent. Repair it: retwis check --repair")
 	}
 	if c.JSON {
 		return json.NewEncoder(c.Stdout).Encode(struct {
@@ -194,13 +193,13 @@ func explain(db *site.Database, err error) error {
 	wrapped := &located{db.String(), err}
 	switch {
 	case errors.Is(err, backup.ErrNotEmpty):
-		return shell.Hint(wrapped, "Restore into an empty database, such as --redis embedded:DIR, or delete what is there with --replace.")
+		return shell.Hint(wrapped, "Restore into an empty database, such as --redis embedded:DIR, or delete the existing data with --replace.")
 	case errors.Is(err, backup.ErrOther):
-		return shell.Hint(wrapped, "Repeat it with the same file, or delete what is there with --replace.")
+		return shell.Hint(wrapped, "Repeat that restore with the same file, or delete the existing data with --replace.")
 	case errors.Is(err, backup.ErrInUse):
-		return shell.Hint(wrapped, "Stop it first. If it has just been killed, wait half a minute.")
+		return shell.Hint(wrapped, "Stop the site first. If it has just been killed, wait half a minute.")
 	case errors.Is(err, backup.ErrDamaged):
-		return shell.Hint(wrapped, "The database now holds a part of the backup, and no site is served on it: restore another file with --replace.")
+		return shell.Hint(wrapped, "The database now holds part of the backup, and no site is served on it: restore another file with --replace.")
 	case rediserr.Of(err) == rediserr.Denied:
 		return shell.Hint(wrapped, "A restore needs the rights of the site, and +flushdb for --replace.")
 	case store.IsLoading(err), rediserr.Of(err) == rediserr.Unavailable:

@@ -21,25 +21,26 @@ const (
 	picturesExt = ".pictures.tar"
 )
 
-var named = regexp.MustCompile(`^retwis-\d{8}T\d{6}Z(\.backup|\.pictures\.tar)$`)
+// backupName matches the names that nameAt returns.
+var backupName = regexp.MustCompile(`^retwis-\d{8}T\d{6}Z(\.backup|\.pictures\.tar)$`)
 
-// nameAt returns a file name that sorts by time.
+// nameAt returns a file name for a time. The names sort by time.
 func nameAt(t time.Time, ext string) string {
 	return "retwis-" + t.UTC().Format("20060102T150405Z") + ext
 }
 
-// retention limits the number of backups in a directory; 0 keeps all.
+// retention limits the number of backups in a directory.
 type retention struct {
 	dir      string
 	pictures string // directory of the picture archives, possibly the same
-	keep     int
+	keep     int    // maximum number of backups; 0 for no limit
 	made     string // the new backup, which is kept whatever its time: clocks can be wrong
 }
 
-// apply removes the oldest backups and the picture archives that no remaining backup needs. It is
-// called once a new backup is complete. Files with other names or without a backup's manifest are
-// not touched. Neither is a backup that cannot be read, which is reported in unread; then all
-// archives are kept, as it may need any of them.
+// apply removes the oldest backups and the picture archives that no remaining backup needs. apply
+// is called once a new backup is complete. Files with other names or without a backup's manifest
+// are kept. Backups that cannot be read are also kept, and reported in unread; then all archives
+// are kept, because an unreadable backup may need any of them.
 func (r retention) apply() (removed []string, unread, err error) {
 	if r.keep == 0 {
 		return nil, nil, nil
@@ -51,7 +52,7 @@ func (r retention) apply() (removed []string, unread, err error) {
 	kept := all[:min(r.keep, len(all))]
 	removed, err = removeAll(all[len(kept):])
 	if err != nil || unread != nil || len(kept) == 0 {
-		return removed, unread, err // any remaining backup may need its pictures
+		return removed, unread, err // a backup outside kept may need any archive
 	}
 	oldest := filepath.Base(kept[0])
 	for _, path := range kept {
@@ -98,8 +99,8 @@ func (r retention) latest() (sorted []string, unread, err error) {
 }
 
 // unneeded returns the picture archives that no backup needs. oldest is the name of the oldest
-// backup, which needs the last archive written before it or with it: not every backup comes
-// with its own archive.
+// backup. This backup needs the last archive written with or before it: not every backup has an
+// archive of its own.
 func (r retention) unneeded(oldest string) ([]string, error) {
 	archives, err := inOrder(r.pictures, picturesExt)
 	until := strings.TrimSuffix(oldest, databaseExt) + picturesExt
@@ -110,19 +111,19 @@ func (r retention) unneeded(oldest string) ([]string, error) {
 	return archives[:max(0, n-1)], err
 }
 
-// inOrder returns the files of a directory that are named like backups and have the suffix ext, in
-// the order of their names.
+// inOrder returns the files of a directory that are named like backups and have the suffix ext,
+// sorted by name.
 func inOrder(dir, ext string) (paths []string, err error) {
 	entries, err := os.ReadDir(dir)
 	for _, entry := range entries {
-		if entry.Type().IsRegular() && named.MatchString(entry.Name()) && strings.HasSuffix(entry.Name(), ext) {
+		if entry.Type().IsRegular() && backupName.MatchString(entry.Name()) && strings.HasSuffix(entry.Name(), ext) {
 			paths = append(paths, filepath.Join(dir, entry.Name()))
 		}
 	}
 	return paths, err
 }
 
-// removeAll removes files and returns those it has removed.
+// removeAll removes files and returns the files that it has removed.
 func removeAll(paths []string) (removed []string, err error) {
 	for _, path := range paths {
 		if failed := os.Remove(path); failed != nil {

@@ -1,5 +1,5 @@
-// Package block implements the retwis block commands, which keep words, domains and addresses from
-// signing up or posting.
+// Package block implements the retwis block commands, which block sign-ups and posts by word,
+// domain or address.
 package block
 
 import (
@@ -20,13 +20,13 @@ func New(env shell.Env) *cobra.Command {
 	return shell.Group(&cobra.Command{
 		Use:   "block",
 		Short: "Block words, domains and addresses",
-		Long: `Blocks words, links and addresses from signing up or posting, even while the site is served:
-a block takes effect at once. Moderators do the same in the browser, at /moderation/blocks;
-the audit log records both: retwis audit.
+		Long: `Blocks sign-ups and posts by word, link or address. A block takes effect at once, even while
+the site is served. Moderators do the same in the browser, at /moderation/blocks. The audit
+log records every change: retwis audit.
 
   word     a word, or up to five in a row, in any case and with any accents
-  domain   of a link, including its subdomains
-  address  of a person, or a network such as 192.0.2.0/24
+  domain   the domain of a link, including its subdomains
+  address  the IP address of a person, or a network such as 192.0.2.0/24
 
 Existing posts stay. An operator's commands are not blocked.`,
 		Example: `  retwis block add word casino
@@ -37,7 +37,7 @@ Existing posts stay. An operator's commands are not blocked.`,
 	}, newAdd(env), newRemove(env), newList(env))
 }
 
-// line is a block as printed.
+// line is a printed block.
 type line struct {
 	Kind  blocklist.Kind `json:"kind"`
 	Value string         `json:"value"`
@@ -86,10 +86,10 @@ func newAdd(env shell.Env) *cobra.Command {
 		Args:              shell.Arguments(2, 2, ", with a kind and a value"),
 		ValidArgsFunction: shell.CompleteArgument(0, kindNames()...),
 	})
-	lasts := c.Flags().Duration("for", 0, "how long, as in 72h; 0 for no expiry")
+	duration := c.Flags().Duration("for", 0, "how long, as in 72h; 0 for no expiry")
 	c.Check = check
 	return site.Act(c, "print the block as JSON", func(ctx context.Context, db *site.Database, args []string) (line, error) {
-		b, err := db.Social.Blocklist.Add(ctx, social.Operator, blocklist.Block{Kind: blocklist.Kind(args[0]), Value: args[1]}, *lasts)
+		b, err := db.Social.Blocklist.Add(ctx, social.Operator, blocklist.Block{Kind: blocklist.Kind(args[0]), Value: args[1]}, *duration)
 		return lineOf(b), err
 	})
 }
@@ -98,7 +98,7 @@ func newRemove(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:               "remove [flags] word|domain|address VALUE",
 		Short:             "End a block",
-		Long:              `Ends a block: what was blocked can sign up and post again.`,
+		Long:              `Ends a block, so that the word, domain or address is allowed again.`,
 		Example:           "  retwis block remove word casino",
 		Args:              shell.Arguments(2, 2, ", with a kind and a value"),
 		ValidArgsFunction: shell.CompleteArgument(0, kindNames()...),

@@ -26,10 +26,10 @@ type items interface {
 	Len(ctx context.Context) (int64, error)
 }
 
-// noun is one of the three commands.
+// noun describes one of the three commands.
 type noun[X items] struct {
 	shell.Noun[X]
-	unit     string // plural noun for its items
+	unit     string // what the items are called, in the plural
 	maxBytes int    // maximum size of an item
 	// declare adds the flags with which put declares a new collection, and returns its opener. If
 	// nil, Open is used.
@@ -47,12 +47,12 @@ func openNoun[X any](open shell.Opener[X]) shell.Noun[X] {
 	}}
 }
 
-// command returns a command without flags. use starts with its name.
-func (n noun[X]) command(env shell.Env, use string, least, most int) *shell.Command {
+// command returns a command without flags. use starts with the name of the command.
+func (n noun[X]) command(env shell.Env, use string, minArgs, maxArgs int) *shell.Command {
 	name, _, _ := strings.Cut(use, " ")
 	help := n.help[name]
 	return shell.New(env, &cobra.Command{
-		Use: use, Short: help.Short, Long: help.Long, Example: help.Example, Args: shell.Arguments(least, most, ""),
+		Use: use, Short: help.Short, Long: help.Long, Example: help.Example, Args: shell.Arguments(minArgs, maxArgs, ""),
 	})
 }
 
@@ -149,10 +149,10 @@ func (n noun[X]) removeLines(ctx context.Context, x X, in *shell.Inputs) (total 
 // object returns an item as JSON.
 func object(item string) shell.Object { return shell.Object{{Name: "item", Value: item}} }
 
-// list adds the flags of a list command and returns it. all yields the items of a key.
+// list adds the flags of a list command to c and builds c. all yields the items of a key.
 func list[X items](c *shell.Command, n noun[X], all func(ctx context.Context, x X) iter.Seq2[row, error]) *cobra.Command {
 	var limit int
-	c.Flags().IntVarP(&limit, "limit", "n", 0, "show this many at most; 0 for all")
+	c.Flags().IntVarP(&limit, "limit", "n", 0, "show at most this many items; 0 for all")
 	check := func([]string) error {
 		if limit < 0 {
 			return shell.Usage(errors.New("--limit cannot be negative"))
@@ -193,7 +193,7 @@ func rows(all iter.Seq2[string, error]) iter.Seq2[row, error] {
 	}
 }
 
-// printItems prints drawn items.
+// printItems prints items, one per line, or as JSON.
 func printItems(c *shell.Command, items ...string) error {
 	p := c.NewPrinter()
 	for _, item := range items {
@@ -212,11 +212,11 @@ func wrongKey(err error) error {
 	return shell.Usage(errors.New(shell.OneLine(err)))
 }
 
-// exitNothing is the exit code if there is nothing to hand out at the moment: EX_TEMPFAIL, as in
-// retwis lock.
+// exitNothing is the exit code if no item is available at the moment: EX_TEMPFAIL, as in retwis
+// lock.
 const exitNothing = 75
 
-// withExitCode sets the exit code of an error that says there is no item to hand out.
+// withExitCode gives collection.ErrNotFound the exit code exitNothing.
 func withExitCode(err error) error {
 	if errors.Is(err, collection.ErrNotFound) {
 		return shell.Exit(exitNothing, err)

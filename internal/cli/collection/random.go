@@ -15,38 +15,38 @@ import (
 var randomHelp = map[string]shell.Help{
 	"put": {
 		Short: "Put ids into a set",
-		Long: `Puts the lines of files, or of standard input, into a set, each line one id. A set that
-does not exist is created. Putting an id again changes nothing.
+		Long: `Puts each line of files, or of standard input, into a set as one id. A set that does not
+exist is created. Putting an id again changes nothing.
 
-A line of more than 4,096 bytes is reported with its file and number, and the rest is put;
-the exit code is then 1.`,
+A line of more than 4,096 bytes is reported with its file and number, and the other lines
+are put; the exit code is then 1.`,
 		Example: `  retwis random put users ids.txt
   printf '1\n2\n3\n' | retwis random put users`,
 	},
 	"draw": {
 		Short: "Draw ids at random, and leave them in the set",
-		Long: `Shows ids drawn at random, one or -n different ones, or all if there are no more. They stay
-in the set. With --repeat each is drawn from the whole set, so that one can come more
-than once.`,
+		Long: `Shows one id drawn at random, or -n different ids, or all if the set has fewer. The ids
+stay in the set. With --repeat each id is drawn from the whole set, so that the same id can
+be drawn more than once.`,
 		Example: `  retwis random draw users -n 3
   retwis random draw users -n 1000 --repeat | sort | uniq -c`,
 	},
 	"take": {
 		Short: "Draw ids at random, and remove them",
-		Long: `Shows ids drawn at random, one or -n different ones, and removes them from the set in the
-same step, so that no two callers get the same.`,
+		Long: `Shows one id drawn at random, or -n different ids, and removes them from the set in the
+same step, so that no two callers get the same id.`,
 		Example: `  retwis random take tickets
   retwis random take users -n 100 > winners.txt`,
 	},
 	"has": {
 		Short:   "Show whether ids are in a set",
-		Long:    `Shows for each id whether it is in the set. The exit code is 1 if one of them is not.`,
+		Long:    `Shows for each id whether it is in the set. The exit code is 1 if any of them is not.`,
 		Example: `  retwis random has users 42 43`,
 	},
 	"list": {
 		Short: "List the ids of a set",
-		Long: `Lists all ids of a set, one on a line and in no order, in small steps. An id that is in
-the set all the time is listed, and may come twice if there are thousands.`,
+		Long: `Lists all ids of a set, one per line and in no particular order, in small steps. An id that
+is in the set all the time is listed, and may be listed twice in a set of thousands.`,
 		Example: `  retwis random list users | sort -u > ids.txt`,
 	},
 	"count": {
@@ -56,7 +56,7 @@ the set all the time is listed, and may come twice if there are thousands.`,
 	},
 	"remove": {
 		Short: "Remove ids from a set",
-		Long:  `Removes ids from a set: those that are named, or each line of standard input.`,
+		Long:  `Removes the given ids from a set, or each line of standard input.`,
 		Example: `  retwis random remove users 42 43
   retwis random remove users < banned.txt`,
 	},
@@ -73,8 +73,8 @@ func newRandom(env shell.Env) *cobra.Command {
 	return shell.Group(&cobra.Command{
 		Use:   "random",
 		Short: "Draw ids at random from a set",
-		Long: `Keeps ids in a set, and draws some of them at random: who is shown next, which of many to
-check, who wins. It is a plain Redis set, which other programs can use as well.`,
+		Long: `Keeps ids in a set, and draws some of them at random: whom to show next, what to check,
+who wins. The key is a plain Redis set, which other programs can use as well.`,
 		Example: `  retwis random put users ids.txt
   retwis random draw users -n 3
   retwis random take tickets`,
@@ -86,7 +86,7 @@ check, who wins. It is a plain Redis set, which other programs can use as well.`
 func newDraw(env shell.Env, n noun[*collection.Random]) *cobra.Command {
 	c := n.command(env, "draw [flags] KEY", 1, 1)
 	number := addNumber(c)
-	repeat := c.Flags().Bool("repeat", false, "draw each from the whole set")
+	repeat := c.Flags().Bool("repeat", false, "draw each id from the whole set")
 	return n.Build(c, "print each as a line of JSON", func(ctx context.Context, r *collection.Random, _ []string) error {
 		draw := r.Draw
 		if *repeat {

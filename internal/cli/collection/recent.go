@@ -15,38 +15,39 @@ import (
 
 var recentHelp = map[string]shell.Help{
 	"put": {
-		Short: "Put items on a list of the newest",
-		Long: `Puts the lines of files, or of standard input, on a list that keeps the newest --max, each
-line one item and the newest last. A list that does not exist is created, with --max;
-later --max can be left out.
+		Short: "Put items on a capped list",
+		Long: `Puts each line of files, or of standard input, on a list as one item, the newest last. The
+list keeps the newest --max items. A list that does not exist is created, with --max; later
+--max can be left out.
 
-A line of more than 65,536 bytes is reported with its file and number, and the rest is put;
-the exit code is then 1. Putting an item again makes it the newest, and keeps the older one.`,
+A line of more than 65,536 bytes is reported with its file and number, and the other lines
+are put; the exit code is then 1. Putting an item again adds it as the newest, and keeps the
+older one.`,
 		Example: `  retwis recent put orders --max 100 orders.txt
   printf 'order 7\n' | retwis recent put orders`,
 	},
 	"list": {
 		Short: "List the newest items, newest first",
-		Long: `Lists the items, newest first: all of them or the newest -n. An item may come twice if
-others are put meanwhile and there are more than a hundred.`,
+		Long: `Lists the items, newest first: all of them or the newest -n. An item may be listed twice if
+others are put meanwhile and the list has more than a hundred.`,
 		Example: `  retwis recent list orders -n 10
   retwis recent list orders --json | jq -r .item`,
 	},
 	"count": {
 		Short:   "Count the items of a list",
-		Long:    `Counts the items of a list: as many as it keeps, or fewer.`,
+		Long:    `Counts the items of a list: at most --max.`,
 		Example: `  retwis recent count orders`,
 	},
 	"remove": {
-		Short: "Remove items from a list of the newest",
-		Long: `Removes items, each as often as it is on the list: those that are named, or each line of
-standard input. The time is proportional to the length of the list for each item.`,
+		Short: "Remove items from a capped list",
+		Long: `Removes the given items, or each line of standard input, as often as they are on the list.
+Removing an item takes time proportional to the length of the list.`,
 		Example: `  retwis recent remove orders 'order 7'`,
 	},
 	"adopt": {
-		Short: "Turn a list made by hand into a list of the newest",
+		Short: "Turn a list made by hand into a capped list",
 		Long: `Declares that a Redis list that other programs made, newest first with LPUSH, keeps the
-newest --max items. It changes no item; the next "recent put" cuts the list to --max.`,
+newest --max items. No item is changed; the next "recent put" cuts the list to --max.`,
 		Example: `  retwis recent adopt orders --max 100`,
 	},
 }
@@ -58,10 +59,10 @@ func newRecent(env shell.Env) *cobra.Command {
 	return shell.Group(&cobra.Command{
 		Use:   "recent",
 		Short: "Keep the newest items only",
-		Long: `Keeps the newest of what is put, up to a number: the last hundred orders, the posts on a
-front page. The list is never longer than that.
+		Long: `Keeps the newest items of a list, up to a maximum: the last hundred orders, the posts on a
+front page. The list is never longer.
 
-On a Cluster the key needs a hash tag, {orders}.`,
+On a Cluster the key needs a hash tag, such as {orders}.`,
 		Example: `  retwis recent put orders --max 100 orders.txt
   retwis recent list orders -n 10`,
 	}, n.put(env),

@@ -16,30 +16,30 @@ import (
 var ringHelp = map[string]shell.Help{
 	"put": {
 		Short: "Put items into a ring",
-		Long: `Puts the lines of files, or of standard input, at the end of a ring, each line one item.
-Items that the ring has already stay where they are. A ring that does not exist is created.
+		Long: `Puts each line of files, or of standard input, at the end of a ring as one item. Items that
+are already in the ring stay where they are. A ring that does not exist is created.
 
-A line of more than 4,096 bytes is reported with its file and number, and the rest is put;
-the exit code is then 1.`,
+A line of more than 4,096 bytes is reported with its file and number, and the other lines
+are put; the exit code is then 1.`,
 		Example: `  retwis ring put feeds feeds.txt
   printf 'https://go.dev/blog\n' | retwis ring put feeds`,
 	},
 	"next": {
 		Short: "Show the next item, and move it to the end",
-		Long: `Shows the next item of a ring, and moves it to the end. It stays in the ring, so no crash
-can lose it; two workers have it at a time if it comes round again. "ring take" prevents
-that. The exit code is 75 if there is no item to hand out.`,
+		Long: `Shows the next item of a ring, and moves it to the end. The item stays in the ring, so no
+crash can lose it. A second worker can get the same item while the first still works on it;
+"ring take" prevents that. The exit code is 75 if no item is available.`,
 		Example: `  retwis ring next feeds
   curl -s "$(retwis ring next feeds)"`,
 	},
 	"take": {
 		Short: "Lease the next item to one worker",
 		Long: `Leases the next item of a ring, and shows the id of the lease and the item. No other
-worker gets the item until "ring return" or the end of the lease: the item of a worker
-that crashed is handed out again.
+worker gets the item until "ring return" or the end of the lease, so the item of a crashed
+worker is handed out again.
 
 A worker that needs more time extends the lease with "ring extend". The exit code is 75 if
-all items are leased, or there are none; a line says when one comes back.`,
+all items are leased, or there are none; if all are leased, the error says how long to wait.`,
 		Example: `  retwis ring take feeds --lease 5m
   while read -r lease feed < <(retwis ring take feeds); do
     curl -sO "$feed" && retwis ring return feeds "$lease" "$feed"
@@ -47,23 +47,23 @@ all items are leased, or there are none; a line says when one comes back.`,
 	},
 	"extend": {
 		Short: "Extend the lease of an item",
-		Long: `Makes a lease that "ring take" gave last for --lease from now. The exit code is 1 if it is
-over: stop working on the item, another worker may have it.`,
+		Long: `Extends a lease from "ring take" to --lease from now. The exit code is 1 if the lease is
+over: stop working on the item, because another worker may have it.`,
 		Example: `  retwis ring extend feeds "$lease" "$feed" --lease 5m`,
 	},
 	"return": {
 		Short: "Return an item that was leased",
-		Long: `Ends a lease that "ring take" gave, and puts the item at the end of the ring. The exit
-code is 1 if the lease is over.`,
+		Long: `Ends a lease from "ring take", and puts the item at the end of the ring. The exit code is 1
+if the lease is over.`,
 		Example: `  retwis ring return feeds "$lease" "$feed"`,
 	},
 	"list": {
 		Short: "List the items of a ring",
-		Long: `Lists the items of a ring, leased or not, one on a line and in no order. An item that is in
-the ring all the time is listed, and may come twice if there are thousands.
+		Long: `Lists the items of a ring, leased or not, one per line and in no particular order. An item
+that is in the ring all the time is listed, and may be listed twice in a ring of thousands.
 
-With --leased it lists the leased items only, each with the id of its lease and its end in
-UTC. An item whose lease is over returns to the ring when a worker takes the next one.`,
+--leased lists only the leased items, each with the id of its lease and the end of the lease
+in UTC. An item whose lease is over returns to the ring when a worker takes the next item.`,
 		Example: `  retwis ring list feeds > feeds.txt
   retwis ring list feeds --leased
   retwis ring list feeds --json | jq -r 'select(.leased_until) | .item'`,
@@ -75,8 +75,7 @@ UTC. An item whose lease is over returns to the ring when a worker takes the nex
 	},
 	"remove": {
 		Short: "Remove items from a ring",
-		Long: `Removes items from a ring, leased or not: those that are named, or each line of standard
-input.`,
+		Long:  `Removes the given items, or each line of standard input, from a ring, leased or not.`,
 		Example: `  retwis ring remove feeds https://example.com/gone
   grep example.com feeds.txt | retwis ring remove feeds`,
 	},
@@ -92,12 +91,12 @@ func newRing(env shell.Env) *cobra.Command {
 	}
 	return shell.Group(&cobra.Command{
 		Use:   "ring",
-		Short: "Hand out items in rotation, on request to one worker at a time",
-		Long: `Keeps distinct items in a ring, and hands them out one after the other: feeds to fetch,
+		Short: "Hand out items in rotation, optionally to one worker at a time",
+		Long: `Keeps distinct items in a ring, and hands them out one after another: feeds to fetch,
 servers to check. "ring next" only rotates; "ring take" leases the item, so that no other
 worker gets it until it is returned or the lease is over.
 
-On a Cluster the key needs a hash tag, {feeds}.`,
+On a Cluster the key needs a hash tag, such as {feeds}.`,
 		Example: `  retwis ring put feeds feeds.txt
   retwis ring next feeds
   retwis ring take feeds --lease 5m`,

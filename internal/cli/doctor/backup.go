@@ -13,7 +13,7 @@ import (
 func lastBackup(at time.Time, err error) finding {
 	f := finding{
 		Status: Advice, What: "last backup", Found: "never",
-		Why: "without a backup, lost data cannot be recovered", Do: "retwis backup --keep 14 DIRECTORY, once a day: retwis-backup.timer of the package does it",
+		Why: "without a backup, lost data cannot be recovered", Do: "run retwis backup --keep 14 DIRECTORY once a day, as the package's retwis-backup.timer does",
 	}
 	age := time.Since(at)
 	switch {

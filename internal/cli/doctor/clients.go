@@ -20,13 +20,13 @@ func replicasToWrite(ctx context.Context, node rueidis.Client, info string) ([]f
 	}
 	f := finding{Status: OK, What: "min-replicas-to-write", Found: value}
 	if value == "0" && store.InfoNumber(info, "connected_slaves") > 0 {
-		f.Status, f.Why = Advice, "a master that is cut off goes on taking writes, and they are lost when a replica takes over; with 1 it refuses them after min-replicas-max-lag seconds"
+		f.Status, f.Why = Advice, "an isolated master goes on accepting writes, which are lost when a replica takes over; with 1 it refuses writes after min-replicas-max-lag seconds"
 		f.Do = "CONFIG SET min-replicas-to-write 1"
 	}
 	return []finding{f}, nil
 }
 
-// tracking checks the size of the table of keys that web processes cache.
+// tracking checks the size of the invalidation table: the keys that web processes cache.
 func tracking(ctx context.Context, node rueidis.Client, info string) ([]finding, error) {
 	value, seen, err := config(ctx, node, "tracking-table-max-keys")
 	limit, convErr := strconv.ParseInt(value, 10, 64)
@@ -45,12 +45,12 @@ func tracking(ctx context.Context, node rueidis.Client, info string) ([]finding,
 	return []finding{f}, nil
 }
 
-// smallBuffer is less than what a client's output buffer may briefly hold: the replies to a long
-// pipeline, or the invalidations of a busy site.
+// smallBuffer is the size below which an output buffer limit is too small for the replies to a long
+// pipeline, or for the invalidations of a busy site.
 const smallBuffer = 32 << 20
 
 // outputBuffers checks the limits at which the server closes connections. Connections that receive
-// invalidations belong to the class normal.
+// invalidations are in the class normal.
 func outputBuffers(ctx context.Context, node rueidis.Client, _ string) ([]finding, error) {
 	value, seen, err := config(ctx, node, "client-output-buffer-limit")
 	if err != nil || !seen {

@@ -18,7 +18,7 @@ import (
 
 const (
 	slots = 16384 // in every Cluster
-	// clusterLimit bounds the search for a node that knows the Cluster.
+	// clusterLimit bounds the search for a node that answers.
 	clusterLimit = 10 * time.Second
 )
 
@@ -29,8 +29,8 @@ type shard struct {
 	replicas int
 }
 
-// checkCluster checks that each slot has an owner, that each owner has a replica, and what happens
-// when both are down.
+// checkCluster checks that each slot has an owner, that each owner has a replica, and whether the
+// other nodes keep serving when both are down.
 func checkCluster(ctx context.Context, client rueidis.Client) ([]finding, error) {
 	if client.Mode() != rueidis.ClientModeCluster {
 		return nil, nil
@@ -50,7 +50,7 @@ func checkCluster(ctx context.Context, client rueidis.Client) ([]finding, error)
 	}
 	f := finding{Status: OK, What: "cluster-require-full-coverage", Found: value}
 	if value == "yes" {
-		f.Status, f.Why = Advice, "when a master and its replicas are down, all other nodes refuse commands; with no, they keep serving their own slots. Change it on every node"
+		f.Status, f.Why = Advice, "when a master and its replicas are down, all other nodes refuse commands; with \"no\", they keep serving their own slots. Change the setting on every node"
 		f.Do = "CONFIG SET cluster-require-full-coverage no"
 	}
 	return makeLasting(append(found, f), "", false), nil
@@ -64,8 +64,8 @@ func coverage(shards []shard) []finding {
 		covered += s.to - s.from + 1
 		replicated[s.master] = replicated[s.master] || s.replicas > 0
 	}
-	for master, has := range replicated {
-		if !has {
+	for master, hasReplica := range replicated {
+		if !hasReplica {
 			unreplicated = append(unreplicated, master)
 		}
 	}
@@ -77,8 +77,8 @@ func coverage(shards []shard) []finding {
 	}
 	replicas := finding{Status: OK, What: "replicas", Found: fmt.Sprintf("each of %s has one", shell.Plural(int64(len(replicated)), "master", "masters"))}
 	if len(unreplicated) > 0 {
-		replicas.Status, replicas.Found = Advice, "none of "+strings.Join(unreplicated, ", ")
-		replicas.Why = "when a master without a replica fails, its data is unavailable until it is back, and lost if its disk is"
+		replicas.Status, replicas.Found = Advice, "none for "+strings.Join(unreplicated, ", ")
+		replicas.Why = "when a master without a replica fails, its data is unavailable until the master is back, and lost if the disk failed"
 		replicas.Do = "redis-cli --cluster add-node NEW:PORT " + unreplicated[0] + " --cluster-slave"
 	}
 	return []finding{all, replicas}
@@ -102,7 +102,7 @@ func readShards(ctx context.Context, node rueidis.Client) ([]shard, error) {
 		if err := errors.Join(err1, err2, err3); err != nil || len(owner) < 2 {
 			return nil, fmt.Errorf("CLUSTER SLOTS: %w", err)
 		}
-		host, _ := owner[0].ToString() // nil if the node does not know its own host
+		host, _ := owner[0].ToString() // null if the node has not learned its own address
 		port, _ := owner[1].AsInt64()
 		shards = append(shards, shard{from, to, net.JoinHostPort(host, strconv.FormatInt(port, 10)), len(fields) - 3})
 	}

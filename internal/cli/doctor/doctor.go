@@ -1,5 +1,5 @@
 // Package doctor implements the retwis doctor command, which checks whether a database is suitable
-// for a site and says what to change.
+// for a site and reports what to change.
 package doctor
 
 import (
@@ -47,10 +47,10 @@ func New(env shell.Env) *cobra.Command {
 		Use:   "doctor",
 		Short: "Examine the database: version, rights, memory, persistence, replication, Cluster",
 		Long: `Examines the database of the site and reports what should be changed, why, and how. It
-changes nothing, except that it writes, reads and deletes a file in the media store, and it
-logs in to the mail server (--smtp). It needs no more permissions than the site, and reports
-what it may not see. If the server runs on the same machine, it also checks system settings.
-The exit code is 1 if there is a problem; advice is not a problem.`,
+changes nothing, except that it writes, reads and deletes a file in the media store, and
+logs in to the mail server (--smtp). It needs no more permissions than the site, and lists
+what it lacks permission to see. If the server runs on the same machine, system settings are
+checked, too. The exit code is 1 if there is a problem; advice is not a problem.`,
 		Example: `  retwis doctor
   retwis doctor --redis redis://db.example.com --json`,
 		Args: shell.NoArguments,
@@ -65,7 +65,8 @@ The exit code is 1 if there is a problem; advice is not a problem.`,
 			return err
 		}
 		defer func() { err = errors.Join(err, db.Close()) }()
-		// A server may be checked before its first site exists; a directory must have one.
+		// A server may be checked before its first site exists; an embedded database must
+		// have a site.
 		if db.Embedded() {
 			if err := db.Require(ctx); err != nil && !errors.Is(err, backup.ErrRestoring) {
 				return err
@@ -98,11 +99,11 @@ func examine(ctx context.Context, c *shell.Command, db *site.Database) error {
 		if name == "-" {
 			name = ""
 		}
-		ofServer, err := checkServer(ctx, m.Client, db.Embedded())
+		serverFindings, err := checkServer(ctx, m.Client, db.Embedded())
 		if err != nil {
 			return fmt.Errorf("%s: %w", db, err)
 		}
-		for _, f := range ofServer {
+		for _, f := range serverFindings {
 			f.Server = name
 			found = append(found, f)
 		}
@@ -110,7 +111,7 @@ func examine(ctx context.Context, c *shell.Command, db *site.Database) error {
 	return report(c, found)
 }
 
-// report prints the findings. It returns an error if there is a problem.
+// report prints the findings. If one of them is a problem, report returns an error.
 func report(c *shell.Command, found []finding) error {
 	problems, advice := 0, 0
 	p := c.NewPrinter()
@@ -150,7 +151,7 @@ func report(c *shell.Command, found []finding) error {
 	return nil
 }
 
-// latencyProbes is the number of round trips timed; a median above slow makes pages slow.
+// latencyProbes is the number of timed round trips; a median above slow makes pages slow.
 const (
 	latencyProbes = 15
 	slow          = 5 * time.Millisecond

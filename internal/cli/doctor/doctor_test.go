@@ -49,8 +49,8 @@ func TestCoverage(t *testing.T) {
 	t.Parallel()
 	for want, shards := range map[string][]shard{
 		"ok slots with an owner 16384 of 16384; ok replicas each of 2 masters has one":  {{0, 8000, "a:1", 1}, {8001, 16383, "b:1", 2}},
-		"problem slots with an owner 16383 of 16384; advice replicas none of b:1":       {{0, 8000, "a:1", 1}, {8002, 16383, "b:1", 0}},
-		"ok slots with an owner 16384 of 16384; advice replicas none of a:1, b:1":       {{0, 8000, "b:1", 0}, {8001, 16383, "a:1", 0}},
+		"problem slots with an owner 16383 of 16384; advice replicas none for b:1":      {{0, 8000, "a:1", 1}, {8002, 16383, "b:1", 0}},
+		"ok slots with an owner 16384 of 16384; advice replicas none for a:1, b:1":      {{0, 8000, "b:1", 0}, {8001, 16383, "a:1", 0}},
 		"problem slots with an owner 0 of 16384; ok replicas each of 0 masters has one": nil,
 		"ok slots with an owner 16384 of 16384; ok replicas each of 1 master has one":   {{0, 99, "a:1", 1}, {100, 16383, "a:1", 1}},
 	} {
@@ -115,7 +115,7 @@ func TestSystem(t *testing.T) {
 		info string
 		want bool
 	}{{info("77", "6.1.0-9"), true}, {info("78", "6.1.0-9"), false}, {info("79", "6.1.0-9"), false}, {info("77", "5.0"), false}, {"", false}} {
-		if got := runsHere(good, c.info); got != c.want {
+		if got := isLocal(good, c.info); got != c.want {
 			t.Errorf("%q: %t", c.info, got)
 		}
 	}

@@ -21,7 +21,7 @@ import (
 	"retwis/internal/social/work"
 )
 
-// keepACL makes a changed user survive a restart of the server.
+// keepACL are the commands that make an ACL change survive a restart of the server.
 const keepACL = "\nACL SAVE, or without an ACL file CONFIG REWRITE"
 
 // checkSite checks the database as a whole.
@@ -45,7 +45,7 @@ func checkSite(ctx context.Context, client rueidis.Client) []finding {
 	case err != nil:
 		f.Status, f.Found = Hidden, shell.OneLine(err)
 	case version != storage.Version && version != storage.ClusterVersion:
-		f.Status, f.Why = Problem, "this version of retwis reads layout "+storage.Version+" only: install the one that wrote the database"
+		f.Status, f.Why = Problem, "this version of retwis reads layout "+storage.Version+" only: install the version that wrote the database"
 	}
 	restoring, err := reply.TextOrEmpty(client.Do(ctx, client.B().Get().Key(storage.Restoring).Build()))
 	switch source := import2009.Unfinished(restoring); {
@@ -59,7 +59,7 @@ func checkSite(ctx context.Context, client rueidis.Client) []finding {
 	if n, err := work.Letters(ctx, client); err == nil && n > 0 {
 		found = append(found, finding{
 			Problem, "", "jobs given up", strconv.FormatInt(n, 10),
-			"posts or deletions have not reached everybody; retwis jobs show reports why", "retwis jobs retry",
+			"posts or deletions have not reached everyone; \"retwis jobs show\" reports why", "retwis jobs retry",
 		})
 	}
 	return found
@@ -81,13 +81,13 @@ func checkServer(ctx context.Context, node rueidis.Client, embedded bool) ([]fin
 		found = append(found, replication(info), server(info))
 		found = append(found, slowReplicas(info)...)
 	}
-	sets, err := settings(ctx, node, info)
+	more, err := settings(ctx, node, info)
 	if err != nil {
 		return nil, err
 	}
-	found = append(found, sets...)
-	times, err := clockAndLatency(ctx, node)
-	return makeLasting(append(found, times...), info, embedded), err
+	found = append(found, more...)
+	more, err = clockAndLatency(ctx, node)
+	return makeLasting(append(found, more...), info, embedded), err
 }
 
 func server(info string) finding {
@@ -97,7 +97,7 @@ func server(info string) finding {
 	}
 	f := finding{Status: OK, What: "version", Found: name + " " + version}
 	if strings.HasPrefix(version, "6.") {
-		f.Status, f.Why = Advice, "version 6.2 no longer gets fixes: install a newer one; \"retwis backup\" and \"restore\" move the data"
+		f.Status, f.Why = Advice, "version 6.2 no longer gets fixes: install a newer version; \"retwis backup\" and \"restore\" move the data"
 	}
 	return f
 }
@@ -108,17 +108,17 @@ func memory(info string) []finding {
 	share := store.MemoryUse{Used: used, Max: limit}.Share()
 	switch {
 	case limit == 0:
-		use = finding{Advice, "", "memory", fmt.Sprintf("%d MB, without a limit", used>>20), "without a limit the system kills the server when memory runs out; with one it refuses writes", "CONFIG SET maxmemory 2gb"}
+		use = finding{Advice, "", "memory", fmt.Sprintf("%d MB, without a limit", used>>20), "without a limit the system kills the server when memory runs out; with a limit the server refuses writes", "CONFIG SET maxmemory 2gb"}
 	case share >= 0.9:
-		use.Status, use.Why, use.Do = Problem, "when it is full, the server refuses writes", larger(limit)
+		use.Status, use.Why, use.Do = Problem, "when its memory is full, the server refuses writes", larger(limit)
 	case share >= 0.8:
-		use.Status, use.Why, use.Do = Advice, "when it is full, the server refuses writes", larger(limit)
+		use.Status, use.Why, use.Do = Advice, "when its memory is full, the server refuses writes", larger(limit)
 	}
 	found := []finding{use}
 	policy := store.InfoField(info, "maxmemory_policy")
 	f := finding{Status: OK, What: "maxmemory-policy", Found: policy}
 	if policy != "noeviction" {
-		f.Status, f.Why, f.Do = Problem, "the server deletes keys when its memory is full: posts, or the limits of attackers", "CONFIG SET maxmemory-policy noeviction"
+		f.Status, f.Why, f.Do = Problem, "the server deletes keys when its memory is full, such as posts or the rate limits of attackers", "CONFIG SET maxmemory-policy noeviction"
 	}
 	found = append(found, f)
 	ratio, _ := strconv.ParseFloat(store.InfoField(info, "mem_fragmentation_ratio"), 64)
@@ -128,7 +128,7 @@ func memory(info string) []finding {
 	return append(found, f)
 }
 
-// larger is the advice for a server that is running out of memory.
+// larger returns the command that doubles the memory limit.
 func larger(limit int64) string { return fmt.Sprintf("CONFIG SET maxmemory %dmb", 2*limit>>20) }
 
 func persistence(info string) []finding {
@@ -138,9 +138,9 @@ func persistence(info string) []finding {
 	}
 	found := []finding{f}
 	for _, check := range [][3]string{
-		{"aof_last_write_status", "the server cannot write its append-only file and refuses writes: its log has the reason, often a full disk", "make room on the disk of its directory (CONFIG GET dir): it tries again every second"},
-		{"aof_last_bgrewrite_status", "the append-only file could not be rewritten and keeps growing: the log of the server has the reason, a full disk or too little memory for another process", "when there is room: BGREWRITEAOF"},
-		{"rdb_last_bgsave_status", "the last snapshot could not be written: the log of the server has the reason, a full disk or too little memory for another process", "when there is room: BGSAVE"},
+		{"aof_last_write_status", "the server cannot write its append-only file and refuses writes: its log has the reason, often a full disk", "free space on the disk of its directory (CONFIG GET dir): the server tries again every second"},
+		{"aof_last_bgrewrite_status", "the append-only file could not be rewritten and keeps growing: the log of the server has the reason, a full disk or too little memory to fork", "free disk space or memory, then run BGREWRITEAOF"},
+		{"rdb_last_bgsave_status", "the last snapshot could not be written: the log of the server has the reason, a full disk or too little memory to fork", "free disk space or memory, then run BGSAVE"},
 	} {
 		if status := store.InfoField(info, check[0]); status != "" && status != "ok" {
 			found = append(found, finding{Problem, "", check[0], status, check[1], check[2]})
@@ -158,7 +158,7 @@ func replication(info string) finding {
 	return f
 }
 
-// settings checks what only CONFIG GET reports.
+// settings checks what INFO does not report.
 func settings(ctx context.Context, node rueidis.Client, info string) ([]finding, error) {
 	var found []finding
 	value, seen, err := config(ctx, node, "zset-max-ziplist-entries")
@@ -191,12 +191,12 @@ func settings(ctx context.Context, node rueidis.Client, info string) ([]finding,
 	return found, nil
 }
 
-// farOff is a clock difference that makes times on pages wrong.
-const farOff = 2 * time.Second
+// maxClockSkew is the clock difference above which times on pages are wrong.
+const maxClockSkew = 2 * time.Second
 
-// clockAndLatency compares the clocks and measures round trips.
+// clockAndLatency compares the clocks of this machine and the server, and measures round trips.
 func clockAndLatency(ctx context.Context, node rueidis.Client) ([]finding, error) {
-	var took []time.Duration
+	var durations []time.Duration
 	for range latencyProbes {
 		start := time.Now()
 		if err := node.Do(ctx, node.B().Exists().Key("retwis:probe:0").Build()).Error(); err != nil {
@@ -206,10 +206,10 @@ func clockAndLatency(ctx context.Context, node rueidis.Client) ([]finding, error
 				return nil, err
 			}
 		}
-		took = append(took, time.Since(start))
+		durations = append(durations, time.Since(start))
 	}
-	slices.Sort(took)
-	median := took[len(took)/2]
+	slices.Sort(durations)
+	median := durations[len(durations)/2]
 	latency := finding{Status: OK, What: "latency", Found: median.Round(time.Microsecond).String()}
 	if median > slow {
 		latency.Status, latency.Why = Advice, "a page needs several round trips: run retwis nearer to its database"
@@ -226,9 +226,9 @@ func clockAndLatency(ctx context.Context, node rueidis.Client) ([]finding, error
 	seconds, _ := strconv.ParseFloat(parts[0]+"."+fmt.Sprintf("%06s", parts[1]), 64)
 	off := time.Duration(math.Abs(float64(time.Now().UnixMicro())/1e6-seconds) * float64(time.Second))
 	clock := finding{Status: OK, What: "clock", Found: "differs by " + off.Round(time.Millisecond).String()}
-	if off > farOff {
+	if off > maxClockSkew {
 		host, _ := os.Hostname()
-		clock.Status, clock.Why = Problem, "rate limits and session expiry use both clocks: synchronize those of "+host+" and the server"
+		clock.Status, clock.Why = Problem, "rate limits and session expiry use both clocks: synchronize the clocks of "+host+" and the server"
 	}
 	return append(found, clock), nil
 }

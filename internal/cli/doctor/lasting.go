@@ -6,8 +6,8 @@ import (
 	"retwis/internal/redis/store"
 )
 
-// makeLasting makes advice to change a setting survive a restart of the server, which forgets CONFIG
-// SET: a server whose append-only file is off again starts from an old snapshot.
+// makeLasting extends each CONFIG SET that is advised so that the setting survives a restart of the
+// server: a server that restarts without its append-only file loads an old snapshot.
 func makeLasting(found []finding, info string, embedded bool) []finding {
 	for i, f := range found {
 		setting, ok := strings.CutPrefix(f.Do, "CONFIG SET ")
@@ -19,8 +19,8 @@ func makeLasting(found []finding, info string, embedded bool) []finding {
 		case embedded:
 			found[i].Do = adviceForEmbedded(name, value)
 		case info != "" && file == "":
-			// Without quotes: Redis 6.2 does not start if several words are one argument.
-			found[i].Do = "CONFIG SET " + setting + "\nand start the server with --" + name + " " + strings.Trim(value, `"`) + ": it has no configuration file, and forgets the setting when it ends"
+			// Without quotes: Redis 6.2 does not start if one argument has several words.
+			found[i].Do = "CONFIG SET " + setting + "\nand start the server with --" + name + " " + strings.Trim(value, `"`) + ": it has no configuration file, and loses the setting when it stops"
 		default:
 			found[i].Do = "CONFIG SET " + setting + "\nCONFIG REWRITE"
 		}
@@ -28,17 +28,17 @@ func makeLasting(found []finding, info string, embedded bool) []finding {
 	return found
 }
 
-// adviceForEmbedded returns how to change a setting of an embedded server, which retwis starts with its
-// own settings each time.
+// adviceForEmbedded returns how to change a setting of an embedded server. Retwis starts an
+// embedded server with the same settings each time.
 func adviceForEmbedded(name, value string) string {
 	switch name {
 	case "appendonly":
-		// A restart without it would lose what was written since it was switched off.
-		return "CONFIG SET appendonly yes\nnow, before the server ends; retwis starts it with an append-only file"
+		// A restart now would lose what was written since the append-only file was switched off.
+		return "CONFIG SET appendonly yes\nnow, before the server stops; retwis starts it with an append-only file"
 	case "maxmemory", "tracking-table-max-keys": // the latter is a share of maxmemory
-		return "restart retwis with --max-memory SIZE, or RETWIS_MAX_MEMORY, above the limit it has"
+		return "restart retwis with --max-memory SIZE, or RETWIS_MAX_MEMORY, above the current limit"
 	case "activedefrag":
-		return "restart retwis: its server loads the data without gaps"
+		return "restart retwis: its server then loads the data without fragmentation"
 	}
 	return "restart retwis: it starts its server with " + name + " " + value
 }

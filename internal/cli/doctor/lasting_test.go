@@ -214,7 +214,7 @@ func TestAdviceForFullDisk(t *testing.T) {
 	t.Parallel()
 	info := "aof_enabled:1\r\naof_last_write_status:err\r\n"
 	found := persistence(info)
-	if len(found) != 2 || found[1].Status != Problem || strings.Contains(found[1].Do, "CONFIG SET") || !strings.Contains(found[1].Do, "make room") {
+	if len(found) != 2 || found[1].Status != Problem || strings.Contains(found[1].Do, "CONFIG SET") || !strings.Contains(found[1].Do, "free space") {
 		t.Errorf("%+v", found)
 	}
 }

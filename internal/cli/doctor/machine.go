@@ -13,7 +13,7 @@ import (
 
 // checkMachine checks system settings if the server runs on this machine.
 func checkMachine(ctx context.Context, node rueidis.Client, info string) ([]finding, error) {
-	if !runsHere("/", info) {
+	if !isLocal("/", info) {
 		return nil, nil
 	}
 	disabled, _, err := config(ctx, node, "disable-thp")
@@ -23,9 +23,10 @@ func checkMachine(ctx context.Context, node rueidis.Client, info string) ([]find
 	return system("/", disabled == "yes"), nil
 }
 
-// runsHere reports whether the server is a process of this machine, whose file system is at root:
-// one with its process ID and the name of a server program, on the same kernel release.
-func runsHere(root, info string) bool {
+// isLocal reports whether the server runs on this machine, whose file system is at root: whether
+// the process with the server's process ID has the name of a server program, and the kernel release
+// is the same.
+func isLocal(root, info string) bool {
 	pid := store.InfoField(info, "process_id")
 	name, err := os.ReadFile(filepath.Join(root, "proc", filepath.Base(pid), "comm"))
 	if pid == "" || err != nil {
@@ -45,8 +46,8 @@ func system(root string, noHugePages bool) []finding {
 	if text, err := os.ReadFile(filepath.Join(root, "proc/sys/vm/overcommit_memory")); err == nil {
 		f := finding{Status: OK, What: "vm.overcommit_memory", Found: strings.TrimSpace(string(text))}
 		if f.Found != "1" {
-			f.Status, f.Why = Advice, "a server that uses more than half of the memory cannot fork the process that writes its files, although the two share nearly all of it"
-			f.Do = "sysctl vm.overcommit_memory=1; also in /etc/sysctl.d, for the next start"
+			f.Status, f.Why = Advice, "a server that uses more than half of the memory cannot fork the process that writes its files, although the two processes share nearly all of it"
+			f.Do = "sysctl vm.overcommit_memory=1; also in /etc/sysctl.d, for the next boot"
 		}
 		found = append(found, f)
 	}
@@ -56,15 +57,15 @@ func system(root string, noHugePages bool) []finding {
 		case noHugePages:
 			f.Found += ", off for the server"
 		case f.Found == "always":
-			f.Status, f.Why = Advice, "while the server writes its files, each small change copies 2 MB: it stops for milliseconds and takes more memory"
-			f.Do = "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled, at each start of the system; or disable-thp yes in the configuration file of the server"
+			f.Status, f.Why = Advice, "while the server writes its files, each small change copies 2 MB: the server stops for milliseconds and takes more memory"
+			f.Do = "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled, at each boot; or disable-thp yes in the configuration file of the server"
 		}
 		found = append(found, f)
 	}
 	return found
 }
 
-// selected returns the word in brackets.
+// selected returns the word in brackets, which is the current choice of a kernel setting.
 func selected(text string) string {
 	_, rest, _ := strings.Cut(text, "[")
 	word, _, _ := strings.Cut(rest, "]")

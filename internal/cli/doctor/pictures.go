@@ -27,10 +27,10 @@ func checkMediaStore(ctx context.Context, media files.Store) finding {
 		return f
 	}
 	f.Status, f.Found = Problem, shell.OneLine(err)
-	f.Why = "pictures cannot be uploaded, or not be shown"
-	f.Do = "let the user of retwis write to it, or set another location with --media; all processes of a site need the same one"
+	f.Why = "pictures cannot be uploaded or shown"
+	f.Do = "let the user that runs retwis write to it, or set another location with --media; all processes of a site need the same one"
 	if errors.Is(err, files.ErrFull) {
-		f.Why, f.Do = "pictures cannot be uploaded", "make room on the disk, or use a larger one"
+		f.Why, f.Do = "pictures cannot be uploaded", "free space on the disk, or use a larger disk"
 	}
 	return f
 }

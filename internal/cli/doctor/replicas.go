@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// lagging and hanging are seconds since a replica's last acknowledgment, which it sends every
-	// second.
+	// lagging and hanging are limits on the seconds since a replica's last acknowledgment. A
+	// replica sends an acknowledgment every second.
 	lagging, hanging = 3, 10
-	// farBehind is how many bytes a replica may briefly lag behind.
+	// farBehind is the maximum number of bytes that a replica may lack.
 	farBehind = 16 << 20
 )
 
-// slowReplicas checks what INFO reports about each replica: writes that a replica lacks are lost in
-// a failover to it.
+// slowReplicas checks what INFO reports about each replica: a failover to a replica loses the
+// writes that the replica lacks.
 func slowReplicas(info string) []finding {
 	end := store.InfoNumber(info, "master_repl_offset")
 	var found []finding
@@ -34,12 +34,12 @@ func slowReplicas(info string) []finding {
 		offset, _ := strconv.ParseInt(fields["offset"], 10, 64)
 		f := finding{
 			What: "replica " + fields["ip"] + ":" + fields["port"], Status: Advice,
-			Why: "the writes it lacks are lost when it takes over", Do: "check its log, its CPU and its network",
+			Why: "the writes that it lacks are lost when it takes over", Do: "check its log, its CPU and its network",
 		}
 		switch {
 		case fields["state"] != "online":
 			f.Found = "is loading a snapshot (" + fields["state"] + ")"
-			f.Do = "wait; if it begins again and again, raise the limit: CONFIG SET client-output-buffer-limit \"replica 0 0 0\", then CONFIG REWRITE"
+			f.Do = "wait; if it starts over again and again, raise the limit: CONFIG SET client-output-buffer-limit \"replica 0 0 0\", then CONFIG REWRITE"
 		case lag >= hanging:
 			f.Status, f.Found = Problem, fmt.Sprintf("has not answered for %d s", lag)
 		case lag >= lagging:

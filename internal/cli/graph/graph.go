@@ -11,10 +11,10 @@ import (
 func New(env shell.Env) *cobra.Command {
 	return shell.Group(&cobra.Command{
 		Use:   "graph",
-		Short: "Keep facts of three parts, and find them by any part",
-		Long: `Keeps facts of a subject, a predicate and an object in one sorted set, each in all six
-orders of its parts (a hexastore), and finds them by the parts that are known, or by
-several patterns that share variables.`,
+		Short: "Keep facts with three parts, and find them by any part",
+		Long: `Keeps facts, each with a subject, a predicate and an object, in one sorted set. Each fact
+is stored in all six orders of its parts (a hexastore), and found by the parts that are
+known, or by several patterns that share variables.`,
 		Example: `  retwis graph put people friends.tsv
   retwis graph select people matteo friend-of '*'
   retwis graph query people '?x likes beer . ?x lives-in barcelona . matteo friend-of ?x'

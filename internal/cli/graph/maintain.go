@@ -14,8 +14,8 @@ var maintenance = shell.Maintenance{
 	New: func(verb shell.Verb) shell.Target { return &target{verb: verb} },
 	Help: map[shell.Verb]shell.Help{
 		shell.Verify: {
-			Short: "Check that every triple of a graph is there in every order",
-			Long: `Checks that every triple is there in every order. It works in short steps while the
+			Short: "Check that every triple of a graph is stored in every order",
+			Long: `Checks that every triple is stored in every order. It works in short steps while the
 graph is in use, and changes nothing. With files it also reports which of their triples
 are not in the graph. The exit code is 1 if there is a problem; "graph repair" repairs
 it.`,
@@ -23,10 +23,10 @@ it.`,
   retwis graph verify people friends.tsv --json`,
 		},
 		shell.Repair: {
-			Short: "Repair triples that are not there in every order",
+			Short: "Repair triples that are not stored in every order",
 			Long: `Repairs what "graph verify" finds, in short steps while the graph is in use. A triple
-with at least half of its orders gets the others back; one with fewer is removed.
-Triples of the files that are missing are put.`,
+with at least half of its orders gets the others back; a triple with fewer is removed.
+Triples of the files that are missing in the graph are put.`,
 			Example: `  retwis graph repair people --rate 10000
   retwis graph repair people friends.tsv`,
 		},
@@ -40,11 +40,11 @@ writes made meanwhile.
 			Example: `  retwis graph rebuild people friends.tsv`,
 		},
 		shell.Adopt: {
-			Short: "Turn a sorted set that was made by hand into a graph",
-			Long: `Turns a sorted set that was made by hand into a graph: one with six entries of each
-triple, such as spo:matteo:friend-of:lucio, or three with --compact. It adds KEY.meta, and
-changes no entry. Entries that are not those of a triple, and triples that lack an order,
-stay as they are; they are shown, and the exit code is 1. "graph repair" repairs them.`,
+			Short: "Turn a sorted set made by hand into a graph",
+			Long: `Turns a sorted set made by hand into a graph. The set must have six entries for each
+triple, such as spo:matteo:friend-of:lucio, or three with --compact. The command adds
+KEY.meta, and changes no entry. Entries that belong to no triple, and triples that lack an
+order, are shown and stay as they are; then the exit code is 1. "graph repair" repairs them.`,
 			Example: `  retwis graph adopt people`,
 		},
 	},

@@ -23,22 +23,22 @@ func open(ctx context.Context, client rueidis.Client, key string) (*graph.Graph,
 	return g, err
 }
 
-// declaration holds the flags that declare a new graph.
+// declaration holds the flags that declare a graph.
 type declaration struct {
 	graph.Options
-	given func(flag string) bool
+	changed func(flag string) bool
 }
 
 func (d *declaration) add(c *shell.Command) {
-	d.given = c.Flags().Changed
-	c.Flags().BoolVar(&d.Compact, "compact", false, "when it is created: keep three orders instead of six, for half the memory")
+	d.changed = c.Flags().Changed
+	c.Flags().BoolVar(&d.Compact, "compact", false, "on creation: keep three orders instead of six, for half the memory")
 	c.AddPartitions(&d.Partitions)
 }
 
-// noun opens a graph that need not exist.
+// noun returns a noun that opens a graph, and creates it if it does not exist.
 func (d *declaration) noun() shell.Noun[*graph.Graph] {
 	return shell.Noun[*graph.Graph]{Open: func(ctx context.Context, client rueidis.Client, key string) (*graph.Graph, error) {
-		return shell.OpenDeclared(ctx, d.given("compact") || d.given("partitions"),
+		return shell.OpenDeclared(ctx, d.changed("compact") || d.changed("partitions"),
 			func() (*graph.Graph, error) { return graph.Open(ctx, client, key) },
 			func() (*graph.Graph, error) { return graph.New(client, key, d.Options) })
 	}}

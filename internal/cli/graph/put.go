@@ -22,8 +22,8 @@ exist is created.
 
 ` + filesHelp + `
 
-A bad line is reported with its file and number, and the rest is put; the exit code is
-then 1. Putting a triple again changes nothing.`,
+A bad line is reported with its file and number, and the other lines are put; the exit
+code is then 1. Putting a triple again changes nothing.`,
 		Example: `  retwis graph put people friends.tsv
   printf 'matteo\tfriend-of\tlucio\n' | retwis graph put people
   zcat dump.tsv.gz | retwis graph put facts --compact`,
@@ -36,7 +36,7 @@ then 1. Putting a triple again changes nothing.`,
 	}.BuildPut(c)
 }
 
-// byteOrderMark starts the files of some editors; it is not part of a name.
+// byteOrderMark is a mark that some editors write at the start of a file; it is not part of a name.
 const byteOrderMark = "\ufeff"
 
 func newExport(env shell.Env) *cobra.Command {
@@ -57,7 +57,7 @@ func newExport(env shell.Env) *cobra.Command {
 			}
 			line := t.TSV()
 			if first && strings.HasPrefix(line, byteOrderMark) {
-				line = byteOrderMark + line // "graph put" drops the first one
+				line = byteOrderMark + line // "graph put" drops the first mark
 			}
 			first = false
 			if _, err := out.WriteString(line + "\n"); err != nil {

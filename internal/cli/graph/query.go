@@ -27,23 +27,24 @@ func newQuery(env shell.Env) *cobra.Command {
 		Use:   "query [flags] KEY QUERY",
 		Short: "Query a graph by several patterns that share variables",
 		Long: `Shows the values of the variables with which all patterns of a query match. A pattern
-is three words; a dot between blanks separates patterns:
+is three words; a dot between spaces separates patterns:
   ?x             a variable
-  beer           a name; "ice cream" is one with blanks, where \" and \\ are " and \
+  beer           a name; quote a name with spaces, "ice cream", and write \" and \\
+                 for " and \ in it
   *              anything
   friend-of*1..3 as a predicate, a path of 1 to 3 steps; *2 two, *2.. two or more,
                  + one or more, * none or more; one end must be a name, or a variable
                  of another pattern
 Filters can stand between patterns: "?n > 10", and "<", "<=", ">=", "=" and "!=" compare
-numbers by value and other names as text; a number and a text differ, and neither comes
-first. "?x ~ ^b" is a regular expression. What looks like a filter or a path of another
-language is refused; in double quotes it is a name.
+numbers by value and other names as text; a number and a text differ, and neither is less.
+"?x ~ ^b" is a regular expression. A filter or path in the syntax of another query language
+is refused; in double quotes it is a name.
 
 A query starts with the pattern that matches the fewest triples, and follows the
-variables from there. --explain shows the plan instead of answers. The answers come in
-no order but that of --order-by: numbers by value, then texts. It reads all answers, and
-keeps the first of them, --offset and --limit together, in memory. A query without
-variables is answered by yes or no.`,
+variables from there. --explain shows the plan instead of answers. The order of answers is
+undefined without --order-by, which sorts numbers by value, then texts. It reads all
+answers, and keeps the first --offset plus --limit of them in memory. A query without
+variables is answered with yes or no.`,
 		Example: `  retwis graph query people '?x likes beer . ?x lives-in barcelona . matteo friend-of ?x'
   retwis graph query people 'matteo friend-of*1..3 ?x . ?x likes "ice cream" . ?x != matteo' --json
   retwis graph query people '?x age ?n . ?n >= 18 . ?n < 30' --order-by 'n desc,x' --limit 10
@@ -52,8 +53,8 @@ variables is answered by yes or no.`,
 	})
 	flags := queryFlags{memory: 64 << 20}
 	f := c.Flags()
-	f.IntVarP(&flags.limit, "limit", "n", 0, "show this many at most; 0 for all")
-	f.IntVar(&flags.offset, "offset", 0, "skip this many first")
+	f.IntVarP(&flags.limit, "limit", "n", 0, "show at most this many results; 0 for all")
+	f.IntVar(&flags.offset, "offset", 0, "skip this many results first")
 	c.AddOrderBy(&flags.orderBy)
 	f.StringSliceVar(&flags.variables, "select", nil, "the `VARIABLES` to show, separated by commas (default: all)")
 	f.BoolVar(&flags.distinct, "distinct", false, "show each answer once")
@@ -83,12 +84,12 @@ func (f *queryFlags) parse(text string) (graph.Query, error) {
 		return q, shell.Usage(errors.New(shell.OneLine(err)))
 	}
 	q.Limit, q.Offset, q.Distinct, q.Memory = f.limit, f.offset, f.distinct, int64(f.memory)
-	q.Select = withoutMarks(f.variables)
+	q.Select = trimMarks(f.variables)
 	q.OrderBy, err = sortKeys(f.orderBy)
 	return q, err
 }
 
-// memoryHint says what to do if a query needs too much memory.
+// memoryHint returns the hint for a query that needs too much memory.
 func (f *queryFlags) memoryHint() string {
 	if len(f.orderBy) > 0 && f.limit == 0 {
 		return "Set --limit, make the query narrower, or raise --memory."
@@ -96,8 +97,8 @@ func (f *queryFlags) memoryHint() string {
 	return "Make the query narrower, or raise --memory."
 }
 
-// withoutMarks returns variables without their question marks.
-func withoutMarks(variables []string) []string {
+// trimMarks returns variables without their question marks.
+func trimMarks(variables []string) []string {
 	var all []string
 	for _, v := range variables {
 		all = append(all, strings.TrimPrefix(v, "?"))
@@ -116,7 +117,7 @@ func sortKeys(texts []string) ([]graph.SortKey, error) {
 		case len(words) == 2 && words[1] == "desc":
 			keys = append(keys, graph.Desc(strings.TrimPrefix(words[0], "?")))
 		default:
-			return nil, shell.Usage(fmt.Errorf("--order-by %q is not a variable, or a variable and \"desc\"", text))
+			return nil, shell.Usage(fmt.Errorf("--order-by %q must be a variable, or a variable and \"desc\"", text))
 		}
 	}
 	return keys, nil

@@ -17,8 +17,8 @@ func newRemove(env shell.Env) *cobra.Command {
 
 ` + filesHelp + `
 
-A bad line is reported with its file and number, and the rest is removed; the exit
-code is then 1. A triple that is not in the graph is no error.`,
+A bad line is reported with its file and number, and the other triples are removed; the
+exit code is then 1. A triple that is not in the graph is not an error.`,
 		Example: `  retwis graph remove people gone.tsv
   retwis graph select people ada likes '*' --json | jq -r '[.s,.p,.o]|@tsv' | retwis graph remove people
   retwis graph query people '?x age ?n . ?n < 18' --json | jq -r '[.x,"age",.n]|@tsv' | retwis graph remove people`,

@@ -12,16 +12,16 @@ import (
 	"retwis/internal/cli/shell"
 )
 
-// patternHelp explains the three arguments of select and count.
-const patternHelp = `A name is taken as it is; \* is the name *, and \?x the name ?x, which is a variable in
-"graph query".`
+// patternHelp describes the names in the arguments of select and count.
+const patternHelp = `Names are taken literally. Write \* for the name *, and \?x for the name ?x, which would be
+a variable in "graph query".`
 
 func newSelect(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "select [flags] KEY SUBJECT PREDICATE OBJECT",
 		Short: "Show the triples that match a pattern",
-		Long: `Shows the triples with these parts; '*' matches any. They come in the order of subject,
-predicate and object as far as these are open, or in another order with --order, which
+		Long: `Shows the triples with these parts; '*' matches any name. The triples are sorted by those
+of subject, predicate and object that are '*', in this order, or as --order says. An order
 must begin with the parts that are known.
 
 ` + patternHelp,
@@ -31,7 +31,7 @@ must begin with the parts that are known.
 	})
 	var page shell.PageFlags
 	page.Add(c)
-	order := c.AddChoice("order", "in which order to show them", "auto", "spo", "sop", "pso", "pos", "osp", "ops")
+	order := c.AddChoice("order", "the order of the triples", "auto", "spo", "sop", "pso", "pos", "osp", "ops")
 	var p graph.Pattern
 	check := func(args []string) (err error) {
 		if p, err = parsePattern(args); err == nil && order.Value != "auto" {
@@ -57,7 +57,7 @@ func newCount(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "count [flags] KEY SUBJECT PREDICATE OBJECT",
 		Short: "Count the triples that match a pattern",
-		Long: `Counts the triples with these parts; '*' matches any.
+		Long: `Counts the triples with these parts; '*' matches any name.
 
 ` + patternHelp,
 		Example: `  retwis graph count people '*' likes beer`,

@@ -8,7 +8,7 @@ import (
 	"retwis/internal/cli/shell"
 )
 
-// columns prints values and parses records of an index with these columns.
+// columns are the columns of an index, with methods to format its entries and parse its records.
 type columns []index.Column
 
 // Columns implements shell.Entries.
@@ -28,7 +28,7 @@ func (c columns) Columns() []shell.Column {
 func (c columns) Format(column int, v any) (text string, json any) {
 	text = c[column].Format(v)
 	switch v := v.(type) {
-	case *big.Int: // most JSON decoders would round it
+	case *big.Int: // most JSON decoders would round a large number
 		return text, text
 	case float64:
 		if math.IsInf(v, 0) {

@@ -10,7 +10,7 @@ var conditions = shell.Conditions[index.Condition]{
 	Between: index.Between, Prefix: index.Prefix,
 }
 
-// conditionsOf converts conditions to those of package index.
+// conditionsOf converts conditions to conditions of package index.
 func conditionsOf(typed []shell.Condition) []index.Condition {
 	var all []index.Condition
 	for _, c := range typed {

@@ -22,19 +22,19 @@ type declaration struct {
 func (d *declaration) Add(c *shell.Command) {
 	f := c.Flags()
 	f.StringVar(&d.columns, "columns", "", "the `COLUMNS` of a new index, as in 'room:int,price:decimal(2),name:string desc'")
-	f.BoolVar(&d.numeric, "numeric", false, "when it is created on one int or float column: store that as the score of a sorted set")
+	f.BoolVar(&d.numeric, "numeric", false, "on creation, with one int or float column: store the value as the score of a sorted set")
 	c.AddPartitions(&d.partitions)
 }
 
 // Open implements shell.Declaration.
-func (d *declaration) Open(ctx context.Context, client rueidis.Client, key string, given func(string) bool) (shell.Entries, error) {
+func (d *declaration) Open(ctx context.Context, client rueidis.Client, key string, changed func(string) bool) (shell.Entries, error) {
 	if d.columns == "" {
 		x, err := open(ctx, client, key)
 		if errors.Is(err, index.ErrNotFound) {
 			return nil, shell.Usage(fmt.Errorf("index %q does not exist yet: declare it with --columns, as in --columns 'room:int,price:decimal(2)'", key))
 		}
 		for _, name := range []string{"numeric", "partitions"} {
-			if given(name) {
+			if changed(name) {
 				return nil, shell.Usage(fmt.Errorf("--%s needs --columns", name))
 			}
 		}

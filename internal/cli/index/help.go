@@ -5,38 +5,37 @@ import "retwis/internal/cli/shell"
 var help = map[string]shell.Help{
 	"create": {
 		Short: "Create an index without entries",
-		Long: `Creates an index with these columns, which "index put --help" explains, and without
-entries. Nothing happens if it exists. The index of hashes that exist is made by
-"index rebuild --from".`,
+		Long: `Creates an index without entries. "index put --help" explains --columns. If the index
+exists, nothing happens. To index hashes that exist already, use "index rebuild --from".`,
 		Example: `  retwis index create rooms --columns 'room:int,price:decimal(2)'
   retwis index create ages --numeric --columns age:int`,
 	},
 	"put": {
-		Short: "Put entries from CSV; those with the same id are replaced",
+		Short: "Put entries from CSV, replacing entries with the same id",
 		Long: `Puts the records of CSV files, or of standard input, into an index. The header names
 id and every column, in any order; other columns are ignored. --columns creates an
-index, with these types:
+index with columns of these types:
   string  bytes   any text; for equality, ranges and prefixes
   int  uint       64 bits; int(4) has at most four digits
   decimal(2)      two digits after the point, 18 in all; decimal(30,2) 30 in all
   float  bigint(256)  bool
   time            2026-11-21T10:00:00Z, or 2026-11-21
-Each is in ascending order, or in descending order with "desc".
+A column is in ascending order, or in descending order with "desc".
 
-A bad record is reported with its file and line, and the rest is put; the exit code
-is then 1. Putting a file twice does no harm.`,
+A bad record is reported with its file and line, and the other records are put; the
+exit code is then 1. Putting a file twice does no harm.`,
 		Example: `  retwis index put rooms rooms.csv --columns 'room:int,price:decimal(2)'
   retwis index put rooms more.csv
   retwis index put ages people.csv --numeric --columns age:int`,
 	},
 	"get": {
-		Short:   "Show the entries of ids",
-		Long:    "Shows the entries of ids. The exit code is 1 if one of them is not found.",
+		Short:   "Show the entries with these ids",
+		Long:    "Shows the entries with these ids. The exit code is 1 if any of them is not found.",
 		Example: `  retwis index get rooms 90`,
 	},
 	"remove": {
 		Short:   "Remove ids from an index",
-		Long:    "Removes the entries of ids, and shows how many there were.",
+		Long:    "Removes the entries with these ids, and shows how many were removed.",
 		Example: `  retwis index remove rooms 90 91`,
 	},
 	"select": {
@@ -76,7 +75,7 @@ fields have the names of the columns. It works in short steps while the index is
 use, and changes nothing. It reports
   missing    objects, or entries, that the index does not find
   stale      entries whose values differ from those of their object
-  dangling   entries without an object, or that cannot be read
+  dangling   entries that have no object, or cannot be read
   invalid    objects with a value that the index cannot hold
 The exit code is 1 if there is a problem.`,
 		Example: `  retwis index verify rooms
@@ -85,11 +84,11 @@ The exit code is 1 if there is a problem.`,
 	shell.Repair: {
 		Short: "Repair what verify finds",
 		Long: `Repairs what "index verify" finds, in short steps while the index is in use. With
---from an entry gets the values of its object; without it the values stored next to it
-in KEY.content, and if those are lost they are restored from the entries. Each entry
-is checked again in the step that changes it, so that concurrent writes are kept.
-Without --from, several entries of one id stay if KEY.content does not decide which is
-right. What a killed repair or rebuild left behind is removed.`,
+--from an entry gets the values of its object. Without --from it gets the values stored
+in KEY.content; if these are lost, they are restored from the entries. Each entry is
+checked again in the step that changes it, so that concurrent writes are kept. Without
+--from, several entries with one id stay if KEY.content does not decide which is right.
+Leftovers of a killed repair or rebuild are removed.`,
 		Example: `  retwis index repair rooms --from 'room:*'`,
 	},
 	shell.Rebuild: {
@@ -104,12 +103,12 @@ with all writes made meanwhile. --columns creates an index that does not exist.
   retwis index rebuild rooms rooms.csv`,
 	},
 	shell.Adopt: {
-		Short: "Turn a sorted set that was made by hand into an index",
-		Long: `Turns a sorted set that was made by hand into an index: one with entries such as
-0056:0028.44:90, or with --numeric one of ids and numbers. It adds KEY.meta and
-KEY.content, in short steps, and can be repeated; nothing may write to the sorted set
-meanwhile. Entries that cannot be read, and several entries of one id, stay as they
-are; they are shown, and the exit code is 1.`,
+		Short: "Turn a sorted set made by hand into an index",
+		Long: `Turns a sorted set made by hand into an index. The set has entries such as
+0056:0028.44:90 or, with --numeric, ids with numbers as scores. The command adds
+KEY.meta and KEY.content, in short steps, and can be repeated; nothing may write to the
+sorted set meanwhile. Entries that cannot be read, and several entries with one id, are
+shown and stay as they are; then the exit code is 1.`,
 		Example: `  retwis index adopt rooms --columns 'room:int(4),price:decimal(6,2)'
   retwis index adopt ages --columns age:int --numeric`,
 	},

@@ -14,8 +14,7 @@ func New(env shell.Env) *cobra.Command {
 		Short: "Find ids by the values of columns, in order",
 		Long: `Keeps ids in the order of one or more columns, and finds those whose values match
 conditions: a room and a range of prices, a prefix, a range of time. Entries come
-from CSV, and the index stores which columns it has. Putting an id again replaces its
-values.`,
+from CSV, and the index stores its columns. Putting an id again replaces its values.`,
 		Example: `  printf 'id,room,price\n90,56,28.44\n' | retwis index put rooms --columns 'room:int,price:decimal(2)'
   retwis index select rooms room=56 price=10..30
   retwis index verify rooms --from 'room:*'`,

@@ -39,7 +39,7 @@ An operator can create accounts in every mode: retwis user create.`,
 	}, newCreate(env), newList(env), newRevoke(env), newMode(env))
 }
 
-// line is an invitation as printed.
+// line is a printed invitation.
 type line struct {
 	ID      string    `json:"id"`
 	Path    string    `json:"path,omitempty"`
@@ -82,8 +82,8 @@ func newCreate(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "create",
 		Short: "Create an invitation and print its link",
-		Long: `Creates an invitation and prints its link, which is shown only now: the database stores a
-hash of it. People with the link can sign up, even in the mode "invite".`,
+		Long: `Creates an invitation and prints its link. The link is shown only once: the database stores
+a hash of it. People with the link can sign up, even in the mode "invite".`,
 		Example: `  retwis invite create --base-url https://social.example.com
   retwis invite create --uses 30 --expires 72h --note "the workshop"`,
 		Args: shell.NoArguments,
@@ -91,8 +91,8 @@ hash of it. People with the link can sign up, even in the mode "invite".`,
 	var uses int64
 	var expires time.Duration
 	var note, base string
-	c.Flags().Int64Var(&uses, "uses", 1, "how many people can sign up with it")
-	c.Flags().DurationVar(&expires, "expires", 7*24*time.Hour, "how long it can be used")
+	c.Flags().Int64Var(&uses, "uses", 1, "how many people can sign up with the invitation")
+	c.Flags().DurationVar(&expires, "expires", 7*24*time.Hour, "how long the invitation is valid")
 	c.Flags().StringVar(&note, "note", "", "why, for the audit log")
 	c.Flags().StringVar(&base, "base-url", "", "the `URL` of the site, to print a full link")
 	c.Check = func([]string) error {
@@ -157,11 +157,11 @@ func newMode(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "mode [open|approval|invite|closed]",
 		Short: "Show or change who can sign up",
-		Long: `Shows who can sign up, or changes it, for all processes of the site at once: everybody
-(open), everybody, who then waits until a moderator approves the account (approval), people
-with an invitation (invite), or nobody (closed). With approval, people with an invitation
-need not wait. Approval turns on automatically when twenty people sign up within ten minutes
-on an open site: see "sign-ups" of retwis serve --limit.`,
+		Long: `Shows or changes who can sign up, for all processes of the site at once: everybody (open),
+everybody, once a moderator has approved the account (approval), people with an invitation
+(invite), or nobody (closed). With approval, people with an invitation need not wait.
+Approval turns on automatically when twenty people sign up within ten minutes on an open
+site: see "sign-ups" of retwis serve --limit.`,
 		Example: `  retwis invite mode
   retwis invite mode invite`,
 		Args:              shell.Arguments(0, 1, ", with a mode: "+accounts.ModeNames),
@@ -171,7 +171,7 @@ on an open site: see "sign-ups" of retwis serve --limit.`,
 		if len(args) == 0 {
 			return nil
 		}
-		c.Creates = true // it may run before the site is served for the first time
+		c.Creates = true // the mode may be set before the site is served for the first time
 		if _, ok := accounts.ParseSignUpMode(args[0]); !ok {
 			return shell.Usage(fmt.Errorf("%q is not a mode: use %s", args[0], accounts.ModeNames))
 		}
@@ -188,7 +188,7 @@ on an open site: see "sign-ups" of retwis serve --limit.`,
 	})
 }
 
-// mode is the sign-up mode as printed.
+// mode is a printed sign-up mode.
 type mode struct {
 	Mode accounts.SignUpMode `json:"mode"`
 }

@@ -15,8 +15,8 @@ import (
 // standardInput is the file name of standard input.
 const standardInput = "standard input"
 
-// files returns the files to load and their total size, or -1 if unknown. It reports missing files
-// before anything is loaded.
+// files returns the files to load and their total size, or -1 if unknown. files reports missing
+// files before anything is loaded.
 func (flags *loadFlags) files(c *shell.Command, names []string) (files []bulk.File, size int64, err error) {
 	if len(names) == 0 {
 		names = []string{"-"}
@@ -60,7 +60,7 @@ func (flags *loadFlags) files(c *shell.Command, names []string) (files []bulk.Fi
 	return files, size, nil
 }
 
-// file returns a file and its size. It opens the file to check that it can be read.
+// file returns a file and its size, and checks that the file can be opened.
 func (flags *loadFlags) file(c *shell.Command, name string) ([]bulk.File, int64, error) {
 	open := func() (io.ReadCloser, error) {
 		f, _, err := shell.OpenFile(c.Stdin, name)
@@ -106,7 +106,8 @@ func formatOf(name string) bulk.Format {
 // output is a file for failed commands or bad records.
 type output struct{ file *os.File }
 
-// refuseUsed rejects output files that are in use: they would be truncated before they are read.
+// refuseUsed returns an error if an output file is an input file, the checkpoint or the other
+// output file: opening it could truncate that file.
 func (flags *loadFlags) refuseUsed(c *shell.Command, files []bulk.File) error {
 	used := []string{flags.opt.Checkpoint}
 	for _, file := range files {
@@ -123,16 +124,16 @@ func (flags *loadFlags) refuseUsed(c *shell.Command, files []bulk.File) error {
 	return nil
 }
 
-// output creates a file, or returns nil without a name. A resumed load appends to the file.
+// output creates a file, or returns nil if name is empty. A resumed load appends to the file.
 func (flags *loadFlags) output(flag, name string) (*output, error) {
 	if name == "" {
 		return nil, nil
 	}
-	how := os.O_CREATE | os.O_WRONLY | os.O_TRUNC
+	mode := os.O_CREATE | os.O_WRONLY | os.O_TRUNC
 	if _, err := os.Stat(flags.opt.Checkpoint); flags.opt.Checkpoint != "" && err == nil {
-		how = os.O_CREATE | os.O_WRONLY | os.O_APPEND
+		mode = os.O_CREATE | os.O_WRONLY | os.O_APPEND
 	}
-	f, err := os.OpenFile(name, how, 0o666)
+	f, err := os.OpenFile(name, mode, 0o666)
 	if err != nil {
 		return nil, shell.Usage(fmt.Errorf("%s: %w", flag, err))
 	}
@@ -153,8 +154,8 @@ func isSame(c *shell.Command, name, other string) bool {
 	if in, ok := c.Stdin.(*os.File); ok && other == standardInput {
 		stat = in.Stat
 	}
-	used, err := stat()
-	return err == nil && os.SameFile(info, used)
+	otherInfo, err := stat()
+	return err == nil && os.SameFile(info, otherInfo)
 }
 
 // close closes the file and removes it if it is empty.

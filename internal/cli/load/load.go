@@ -20,10 +20,10 @@ import (
 	"retwis/internal/sleep"
 )
 
-// exitLost is the exit code if the connection was lost for good.
+// exitLost is the exit code if the connection was lost and could not be opened again.
 const exitLost = 3
 
-// reconnectPause is the pause before asking again a server that is loading its data.
+// reconnectPause is the pause between attempts to reach an unavailable server.
 const reconnectPause = 250 * time.Millisecond
 
 // loadFlags are the flags of retwis load.
@@ -50,23 +50,23 @@ A file may be compressed with gzip or zstd, and is one of
   rdb        a snapshot of a server: each of its keys replaces the key of that name
   resp       the protocol, as "redis-cli --pipe" takes it, and append-only files, also
              those that begin with a snapshot
-  commands   one command a line, as typed into redis-cli
+  commands   one command per line, as typed into redis-cli
   csv        records with a header, or with --columns
   tsv        the same with tabs and without quotes, as mysql --batch writes it
-  ndjson     one JSON object a line
+  ndjson     one JSON object per line
   json       one JSON array of objects
 A directory is the append-only file of a server (appendonlydir): its base and its
 increments are loaded in the order of its manifest.
 
-For records --do says which command to send; it can be given several times:
+For records, --do is the command to send; it can be given several times:
   {name} is a field, {#} the number of the record, {{ and }} are braces;
   {name|lower} {name|upper} {name|trim} {age|int} {score|float} {city|default:none}
 In json and ndjson {address.city} is a field of an object in the record.
 
 The exit code is
     0  everything was loaded
-    1  some commands failed, or bad records were skipped, or the load was stopped, as it
-       is by a SELECT that fails
+    1  some commands failed, bad records were skipped, or the load was stopped, for
+       example by a SELECT that failed
     2  the flags or the input are wrong; the message names the line or byte, and
        everything before it was loaded
     3  the connection was lost for good`,
@@ -98,14 +98,14 @@ func (flags *loadFlags) add(c *shell.Command) {
 	f.IntVar(&flags.opt.ShowErrors, "show-errors", 20, "how many failed commands to show")
 	f.StringVar(&flags.errorsTo, "errors-to", "", "write every failed command to this `FILE`, to be loaded again")
 	f.StringVar(&flags.skipBad, "skip-bad", "", "write records that cannot be loaded to this `FILE`, with the reason, and go on")
-	f.IntVar(&flags.opt.MaxBad, "max-bad", 10_000, "stop at a bad record after this `NUMBER` of them")
+	f.IntVar(&flags.opt.MaxBad, "max-bad", 10_000, "skip at most this `NUMBER` of bad records; one more ends the load")
 	f.BoolVar(&flags.opt.FailFast, "fail-fast", false, "stop at the first command that fails")
 	f.BoolVar(&flags.opt.Coalesce, "coalesce", false, "send consecutive SETs as one MSET")
 	f.IntVar(&flags.opt.Connections, "connections", 1, "connections to a single server; commands on the same key stay in order")
 	f.IntVar(&flags.opt.Rate, "rate", 0, "send at most this `NUMBER` of commands a second; 0 for no limit")
-	f.Var(&flags.inflight, "max-inflight", "how many bytes may wait for an answer; fewer slow other clients less")
+	f.Var(&flags.inflight, "max-inflight", "how many bytes may await replies; a smaller value slows other clients less")
 	f.DurationVar(&flags.opt.RetryFor, "retry-for", 30*time.Second, "how long to try to reconnect; 0 to fail at once")
-	flags.resend = c.AddChoice("resend", "which unanswered commands to send again after that", "harmless", "always", "never")
+	flags.resend = c.AddChoice("resend", "which unanswered commands to send again after a reconnect", "harmless", "always", "never")
 	f.StringVar(&flags.opt.Checkpoint, "checkpoint", "", "record the progress in this `FILE`, and continue from there next time")
 	c.AddJSON("print a report as JSON")
 	c.AddRedis()
@@ -212,35 +212,35 @@ func (flags *loadFlags) load(ctx context.Context, c *shell.Command, files []bulk
 	return bulk.Load(ctx, server, flags.opt, files...)
 }
 
-// server returns the connection options of the database. If it starts an embedded one, end stops
-// it.
+// server returns the connection options of the database. If server starts an embedded database, end
+// stops that database.
 func (flags *loadFlags) server(ctx context.Context, c *shell.Command) (opt rueidis.ClientOption, end func() error, err error) {
-	none := func() error { return nil }
+	noop := func() error { return nil }
 	config, err := store.Parse(c.Redis)
 	if err != nil {
-		return opt, none, shell.Usage(errors.New(shell.OneLine(err)))
+		return opt, noop, shell.Usage(errors.New(shell.OneLine(err)))
 	}
 	if config.Kind != store.Embedded {
 		opt, err := config.ClientOption()
 		if err == nil {
 			err = flags.refuseSite(ctx, c, opt)
 		}
-		return opt, none, err
+		return opt, noop, err
 	}
 	db, err := c.OpenStore(ctx, shell.Configure(c, store.Options{}))
 	if err != nil {
-		return opt, none, err
+		return opt, noop, err
 	}
 	return db.ClientOption(), db.Close, nil
 }
 
 // refuseSite returns an error if the server holds a site. Like a load, it waits for a server that
-// is loading its data, and uses only what old servers and proxies support.
+// is loading its data, and uses only features that old servers and proxies support.
 func (flags *loadFlags) refuseSite(ctx context.Context, c *shell.Command, opt rueidis.ClientOption) error {
 	opt.AlwaysRESP2, opt.DisableCache = true, true
 	client, err := rueidis.NewClient(opt)
 	if err != nil {
-		return nil // the load reports it, and fails at once
+		return nil // the load fails with the same error at once
 	}
 	defer client.Close()
 	for start := time.Now(); ; {
@@ -260,11 +260,11 @@ func (flags *loadFlags) refuseSite(ctx context.Context, c *shell.Command, opt ru
 // finish prints the report and returns the error that sets the exit code.
 func (flags *loadFlags) finish(c *shell.Command, report bulk.Report, failed error) error {
 	stopped := errors.Is(failed, context.Canceled)
-	began := report.Commands > 0 || failed == nil
+	started := report.Commands > 0 || failed == nil
 	switch {
 	case flags.emit:
 		flags.printSkipped(c, report)
-	case c.JSON && (began || flags.dryRun):
+	case c.JSON && (started || flags.dryRun):
 		if err := printReport(c.Stdout, report, failed); err != nil {
 			return err
 		}
@@ -274,7 +274,7 @@ func (flags *loadFlags) finish(c *shell.Command, report bulk.Report, failed erro
 			shell.Plural(report.Commands, "command", "commands"), report.Bytes); err != nil {
 			return err
 		}
-	case !flags.dryRun && began:
+	case !flags.dryRun && started:
 		if err := flags.printCounts(c, report, failed == nil); err != nil {
 			return err
 		}

@@ -26,9 +26,9 @@ func printReport(w io.Writer, report bulk.Report, failed error) error {
 	return e.Encode(all)
 }
 
-// printCounts prints the lines that redis-cli --pipe prints, and on standard error the failed
-// commands.
-func (flags *loadFlags) printCounts(c *shell.Command, report bulk.Report, all bool) error {
+// printCounts prints the same lines as redis-cli --pipe, and the failed commands on standard error.
+// complete reports whether the whole input was loaded.
+func (flags *loadFlags) printCounts(c *shell.Command, report bulk.Report, complete bool) error {
 	to := c.Stderr
 	for _, f := range report.Failures {
 		where := fmt.Sprintf("byte %d", f.Offset)
@@ -51,14 +51,14 @@ func (flags *loadFlags) printCounts(c *shell.Command, report bulk.Report, all bo
 	}
 	flags.printSkipped(c, report)
 	out := c.Stdout
-	if all {
+	if complete {
 		fmt.Fprint(out, "All data transferred. Waiting for the last reply...\nLast reply received from server.\n")
 	}
 	_, err := fmt.Fprintf(out, "errors: %d, replies: %d\n", report.Errors, report.Replies)
 	return err
 }
 
-// printSkipped prints what was deliberately not loaded.
+// printSkipped prints how much was not loaded: skipped records, bad records and truncated files.
 func (flags *loadFlags) printSkipped(c *shell.Command, report bulk.Report) {
 	if report.Skipped > 0 {
 		fmt.Fprintf(c.Stderr, "records skipped: %d\n", report.Skipped)

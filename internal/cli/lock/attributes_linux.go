@@ -4,8 +4,8 @@ import (
 	"syscall"
 )
 
-// attributes puts a command into a process group if join is set. The command gets SIGTERM when
-// retwis is killed, even if the guard is killed, too.
+// attributes returns the attributes of a command, which joins a process group if join is set. The
+// command gets SIGTERM when retwis is killed, even if the guard is killed, too.
 func attributes(group int, join bool) *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{Setpgid: join, Pdeathsig: syscall.SIGTERM}
 	if join {

@@ -4,7 +4,7 @@ package lock
 
 import "syscall"
 
-// attributes puts a command into a process group if join is set.
+// attributes returns the attributes of a command, which joins a process group if join is set.
 func attributes(group int, join bool) *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{Setpgid: join}
 	if join {

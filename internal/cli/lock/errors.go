@@ -16,10 +16,11 @@ const (
 	exitNotFound      = 127
 )
 
+// errWaited is the error if --wait is over before the database can be opened.
 var errWaited = errors.New("waited")
 
-// notAcquired sets the exit code of the error for a lock that another process may hold, so that
-// trying again makes sense.
+// notAcquired sets the exit code of an error of acquiring or breaking a lock. The code is
+// exitNotAcquired if trying again can succeed.
 func notAcquired(err error) error {
 	for _, reason := range []error{redlock.ErrHeld, redlock.ErrNoQuorum, errWaited} {
 		if errors.Is(err, reason) {

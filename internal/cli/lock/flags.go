@@ -11,7 +11,7 @@ import (
 
 // lockFlags are the flags of retwis lock.
 type lockFlags struct {
-	nodes, given                  []string // each element of given may hold several URLs, separated by commas
+	nodes, nodeArgs               []string // each element of nodeArgs may hold several URLs, separated by commas
 	ttl, wait, grace, nodeTimeout time.Duration
 	maxTime                       time.Duration
 	owner                         string
@@ -49,18 +49,18 @@ func (flags *lockFlags) add(c *shell.Command) {
 	c.AddRedis()
 	f.Lookup("redis").Usage = "the `URL` of the database that keeps the lock, if no --node is given"
 	// Not a StringSlice: its error messages would reveal passwords.
-	f.StringArrayVar(&flags.given, "node", nil, "the `URL` of one of several independent servers; repeat it, or separate them by commas")
+	f.StringArrayVar(&flags.nodeArgs, "node", nil, "the `URL` of one of several independent servers; repeat it, or separate them by commas")
 	f.DurationVar(&flags.ttl, "ttl", 10*time.Second, "how long the lock outlives a holder that dies")
 	f.DurationVar(&flags.wait, "wait", 30*time.Second, "how long to wait for the lock")
 	f.BoolVar(&flags.noWait, "no-wait", false, "try once, and give up if the lock is held")
 	f.BoolVar(&flags.fencing, "fencing", false, "give the command a token that grows with every lock: RETWIS_LOCK_TOKEN")
 	f.DurationVar(&flags.grace, "grace", 5*time.Second, "the time from SIGTERM to SIGKILL when the lock is lost, or --max-time is over")
-	f.DurationVar(&flags.maxTime, "max-time", 0, "how long COMMAND may run under the lock; then it is ended, and the exit code is 124 (default no limit)")
-	f.StringVar(&flags.owner, "owner", "", "a `text` that --show prints with the host and process, so no secrets (default the name of COMMAND)")
-	f.DurationVar(&flags.nodeTimeout, "node-timeout", 0, "how long to wait for the answer of one server (default 50ms, 1s with --no-wait, at most a quarter of --ttl)")
+	f.DurationVar(&flags.maxTime, "max-time", 0, "how long COMMAND may run under the lock; then the command is ended, and the exit code is 124 (default no limit)")
+	f.StringVar(&flags.owner, "owner", "", "a `text`, without secrets, that --show prints with the host and process (default the name of COMMAND)")
+	f.DurationVar(&flags.nodeTimeout, "node-timeout", 0, "how long to wait for a reply from one server (default 50ms, 1s with --no-wait, at most a quarter of --ttl)")
 	f.BoolVar(&flags.show, "show", false, "show who holds NAME, on which servers and for how long")
-	f.BoolVar(&flags.watch, "watch", false, "show who holds NAME, and each change of it, until a signal")
-	f.BoolVar(&flags.breaks, "break", false, "free NAME, whichever process holds it, and let the next one have it")
+	f.BoolVar(&flags.watch, "watch", false, "show who holds NAME, and each change, until interrupted")
+	f.BoolVar(&flags.breaks, "break", false, "free NAME, whichever process holds it, for the next process")
 	f.BoolVar(&flags.health, "health", false, "show which servers vote, since when, and which --ttl is in use")
 	f.BoolVar(&flags.trust, "trust", false, "let recently started servers vote at once; URLs of servers may follow")
 	c.AddJSON("print the result of --show, --watch, --break or --health as JSON")
@@ -70,7 +70,7 @@ func (flags *lockFlags) add(c *shell.Command) {
 // resolve rejects contradictory flags, and lets flags on the command line override variables that
 // contradict them.
 func (flags *lockFlags) resolve(onCommandLine func(string) bool, json bool) error {
-	for _, urls := range flags.given {
+	for _, urls := range flags.nodeArgs {
 		for url := range strings.SplitSeq(urls, ",") {
 			if url = strings.TrimSpace(url); url != "" {
 				flags.nodes = append(flags.nodes, url)
@@ -78,7 +78,7 @@ func (flags *lockFlags) resolve(onCommandLine func(string) bool, json bool) erro
 		}
 	}
 	switch {
-	case len(flags.given) > 0 && len(flags.nodes) == 0:
+	case len(flags.nodeArgs) > 0 && len(flags.nodes) == 0:
 		return errors.New("--node names no server")
 	case onCommandLine("node") && onCommandLine("redis"):
 		return errors.New("--node and --redis cannot be combined: use one")

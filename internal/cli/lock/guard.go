@@ -16,16 +16,15 @@ import (
 	"retwis/internal/cli/shell"
 )
 
-// GuardCommand is the argument that makes retwis a guard. It is internal.
+// GuardCommand is the internal argument that makes retwis a guard.
 const GuardCommand = "lock-guard"
 
-// guard is a small process next to a locked command. If retwis lock is killed, which it cannot
-// intercept, the guard ends the command and its child processes before another process can acquire
-// the lock.
+// guard is a small process next to a locked command. If retwis lock is killed by SIGKILL, the guard
+// ends the command and its child processes before another process can acquire the lock.
 //
-// The guard starts first, and the command joins its process group, so a command never runs
-// unguarded. The guard notices the end of retwis lock by a pipe whose other end only retwis lock
-// holds.
+// The guard starts first, and the command joins the guard's process group, so a command never runs
+// unguarded. The guard reads from a pipe whose other end only retwis lock holds. The pipe ends when
+// retwis lock ends.
 type guard struct {
 	process *exec.Cmd
 	pipe    io.WriteCloser
@@ -64,8 +63,8 @@ func guardFailed(err error) error {
 	return fmt.Errorf("starting a process that guards the command: %w", err)
 }
 
-// group returns the process group that the guard ends, once the guard ignores the signals that the
-// group may get.
+// group waits until the guard ignores the signals that its process group may get, and returns the
+// group.
 func (g *guard) group() (int, error) {
 	if _, err := g.ready.Read(make([]byte, 1)); err != nil {
 		return 0, guardFailed(err)
@@ -73,17 +72,17 @@ func (g *guard) group() (int, error) {
 	return g.process.Process.Pid, nil
 }
 
-// watch makes the guard end a process outside its group.
+// watch makes the guard end a process outside its group instead of the group.
 func (g *guard) watch(pid int) { _, _ = fmt.Fprintln(g.pipe, pid) }
 
-// end ends the guard without touching the command.
+// end kills the guard, but not the command.
 func (g *guard) end() {
 	_ = g.process.Process.Kill()
 	_ = g.process.Wait()
 }
 
-// Guard is the main function of the guard: it waits until retwis lock has ended, then ends the
-// processes left behind.
+// Guard is the main function of the guard. Guard waits until retwis lock has ended, and then ends
+// the processes that retwis lock has left behind.
 func Guard(env shell.Env, args []string) int {
 	if len(args) != 1 {
 		return shell.ExitUsage
@@ -92,12 +91,12 @@ func Guard(env shell.Env, args []string) int {
 	if err != nil {
 		return shell.ExitUsage
 	}
-	signal.Ignore() // all that can be ignored
+	signal.Ignore() // all signals that can be ignored
 	if _, err := io.WriteString(env.Stdout, "\n"); err != nil {
 		return shell.ExitFailure
 	}
 	line, err := bufio.NewReader(env.Stdin).ReadString('\n')
-	pid := 0 // our group
+	pid := 0 // the process group of the guard
 	if err == nil {
 		if pid, err = strconv.Atoi(line[:len(line)-1]); err != nil || pid <= 1 {
 			return shell.ExitUsage
@@ -112,8 +111,8 @@ func Guard(env shell.Env, args []string) int {
 	return shell.ExitOK
 }
 
-// endProcesses waits until a process, or the group of a negative pid, has ended. It kills them when
-// kill fires, or at once if kill is nil.
+// endProcesses waits until a process, or the process group of a negative pid, has ended. When kill
+// fires, or at once if kill is nil, endProcesses sends SIGKILL.
 func endProcesses(pid int, kill <-chan time.Time) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()

@@ -17,8 +17,8 @@ import (
 	"retwis/redlock"
 )
 
-// showTimeout is how long --show, --watch, --break and --health wait for a server. It also applies
-// to --no-wait, whose only attempt has to connect first.
+// showTimeout is how long --show, --watch, --break and --health wait for a server. The same timeout
+// applies to --no-wait, whose only attempt has to connect first.
 const showTimeout = time.Second
 
 // reopenPause is the pause between two attempts to open the database.
@@ -56,10 +56,10 @@ func (flags *lockFlags) open(ctx context.Context, c *shell.Command) (*redlock.Ma
 		return nil, nil, errors.Join(shell.Usage(errors.New(shell.OneLine(err))), db.Close())
 	}
 	end := func() error { return errors.Join(m.Close(), db.Close()) }
-	// An embedded server was often just started, and would be quarantined each time. It still has
-	// its locks: it saves everything when it ends with its owner, and if the machine fails, so do
-	// all clients of the server. The remaining case is a server that is killed on its own while a
-	// slow disk delays its file by a second or two.
+	// An embedded server was often just started, and would be quarantined each time. The server
+	// still has its locks: it saves all data when it stops, and if the machine fails, so do all
+	// clients of the server. Locks can be lost only if the server alone is killed while a slow disk
+	// delays its append-only file by a second or two.
 	if config.Kind == store.Embedded {
 		if err := m.SkipQuarantine(ctx); err != nil {
 			return nil, nil, errors.Join(err, end())
@@ -68,15 +68,15 @@ func (flags *lockFlags) open(ctx context.Context, c *shell.Command) (*redlock.Ma
 	return m, end, nil
 }
 
-// refuseSites returns an error if a server holds a site. It ignores servers that do not answer; the
-// majority decides about them.
+// refuseSites returns an error if a server holds a site. Servers that do not answer are ignored:
+// the lock needs only a majority of the servers.
 func (flags *lockFlags) refuseSites(ctx context.Context, c *shell.Command) error {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(flags.nodeTimeout, showTimeout))
 	defer cancel()
 	refused := make([]error, len(flags.nodes))
-	var all sync.WaitGroup
+	var wg sync.WaitGroup
 	for i, url := range flags.nodes {
-		all.Go(func() {
+		wg.Go(func() {
 			db, err := store.Open(ctx, url, shell.Configure(c, store.Options{}))
 			if err != nil {
 				return
@@ -88,12 +88,12 @@ func (flags *lockFlags) refuseSites(ctx context.Context, c *shell.Command) error
 			}
 		})
 	}
-	all.Wait()
+	wg.Wait()
 	return cmp.Or(refused...)
 }
 
-// openDatabase opens the database given by --redis. A database that can fail over may be doing so,
-// so opening it is retried for up to --wait.
+// openDatabase opens the database given by --redis. If the database can fail over, openDatabase
+// retries for up to --wait.
 func (flags *lockFlags) openDatabase(ctx context.Context, c *shell.Command, kind redisurl.Kind) (*store.Store, error) {
 	retry := !flags.noWait && (kind == redisurl.Sentinel || kind == redisurl.Cluster)
 	mode, _ := flags.mode()

@@ -15,8 +15,8 @@ import (
 // watchPause is the polling interval of --watch.
 const watchPause = 250 * time.Millisecond
 
-// watchLock prints who holds a name, and each change, until the command is interrupted. It can miss
-// a holder that has the lock for less than watchPause.
+// watchLock prints who holds a name, and each change, until the command is interrupted. watchLock
+// can miss a holder that has the lock for less than watchPause.
 func watchLock(ctx context.Context, c *shell.Command, m *redlock.Manager, name string) error {
 	tick := time.NewTicker(watchPause)
 	defer tick.Stop()
@@ -66,7 +66,7 @@ func printChange(c *shell.Command, s *lockStatus) error {
 	return err
 }
 
-// breakLock frees a name. The exit code shows whether it was held.
+// breakLock frees a name. The exit code shows whether the name was held.
 func breakLock(ctx context.Context, c *shell.Command, m *redlock.Manager, name string) error {
 	status, err := m.Break(ctx, name)
 	if err != nil {
@@ -98,12 +98,12 @@ type lockServerHealth struct {
 	Node        string     `json:"node"`
 	Votes       bool       `json:"votes"`
 	Since       *time.Time `json:"since,omitempty"`
-	Quarantined int64      `json:"young_ms,omitempty"` // time until it votes
+	Quarantined int64      `json:"young_ms,omitempty"` // time until the server votes
 	TTL         int64      `json:"longest_ttl_ms,omitempty"`
 	Error       string     `json:"error,omitempty"`
 }
 
-// showHealth prints which servers vote. The exit code shows whether a majority does.
+// showHealth prints which servers vote. The exit code shows whether a majority votes.
 func showHealth(ctx context.Context, c *shell.Command, m *redlock.Manager) error {
 	status, err := m.Status(ctx, "")
 	if err != nil {

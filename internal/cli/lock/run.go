@@ -30,12 +30,12 @@ type lockedCommand struct {
 
 // run runs the command and returns its exit code as an error.
 func (c lockedCommand) run(ctx context.Context, l *redlock.Lock, signals <-chan os.Signal) error {
-	// A signal ends the wait for a lock, but not a running command: the command gets the signal and
-	// decides.
+	// A signal ends the wait for a lock, but not a running command: supervise passes the signal on
+	// to the command.
 	var code int
-	var why, lost error
+	var runErr, lost error
 	err := l.Keep(context.WithoutCancel(ctx), func(held context.Context, l *redlock.Lock) error {
-		code, lost, why = c.supervise(held, l, signals)
+		code, lost, runErr = c.supervise(held, l, signals)
 		return nil
 	})
 	switch {
@@ -43,13 +43,13 @@ func (c lockedCommand) run(ctx context.Context, l *redlock.Lock, signals <-chan 
 		return shell.Exit(exitOfLost(lost), nil)
 	case err != nil:
 		return shell.Exit(exitOfLost(err), c.explain(l, err))
-	case why != nil || code != 0:
-		return shell.Exit(code, why)
+	case runErr != nil || code != 0:
+		return shell.Exit(code, runErr)
 	}
 	return nil
 }
 
-// explain names the flag of this command if --max-time ended the lock.
+// explain names --max-time in the error if that flag ended the lock.
 func (c lockedCommand) explain(l *redlock.Lock, lost error) error {
 	if errors.Is(lost, redlock.ErrMaxHold) {
 		return fmt.Errorf("%q: held for %v, the most that --max-time allows", l.Name(), c.maxTime)
@@ -60,7 +60,7 @@ func (c lockedCommand) explain(l *redlock.Lock, lost error) error {
 // supervise starts the command and returns its exit code, and the reason if the lock was lost
 // before the command ended.
 func (c lockedCommand) supervise(held context.Context, l *redlock.Lock, signals <-chan os.Signal) (code int, lost, err error) {
-	// On Linux the command gets a signal when the thread that started it ends.
+	// On Linux the command gets a signal when the thread that started the command ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd := &exec.Cmd{
@@ -68,7 +68,7 @@ func (c lockedCommand) supervise(held context.Context, l *redlock.Lock, signals 
 		Stdin: c.env.Stdin, Stdout: c.env.Stdout, Stderr: c.env.Stderr,
 	}
 	// An interactive command must stay in the foreground process group of its terminal. Any other
-	// joins the guard's group, so that its child processes can be ended with it.
+	// command joins the guard's group, so that its child processes can be ended, too.
 	terminal, shared := c.terminal()
 	group, err := c.guard.group()
 	if err != nil {
@@ -97,8 +97,8 @@ func (c lockedCommand) supervise(held context.Context, l *redlock.Lock, signals 
 			code, err = exitCode(cmd, err)
 			return code, lost, err
 		case s := <-signals:
-			// The terminal sends Ctrl-C to the command, too: many programs take a second one as a
-			// request to quit at once.
+			// The terminal sends Ctrl-C to the command, too. Many programs take a second SIGINT as
+			// a request to quit at once.
 			if shared && (s == syscall.SIGINT || s == syscall.SIGQUIT) && inForeground(terminal) {
 				continue
 			}
@@ -115,8 +115,8 @@ func (c lockedCommand) supervise(held context.Context, l *redlock.Lock, signals 
 	}
 }
 
-// environment returns the environment of the command: that of retwis plus the lock. It removes the
-// token of an outer lock.
+// environment returns the environment of the command: the environment of retwis, without the token
+// of an outer lock, plus the variables of this lock.
 func (c lockedCommand) environment(l *redlock.Lock) []string {
 	var env []string
 	for _, variable := range os.Environ() {
@@ -153,7 +153,7 @@ func (c lockedCommand) terminal() (fd int, ok bool) {
 	return 0, false
 }
 
-// inForeground reports whether the terminal sends Ctrl-C to our process group.
+// inForeground reports whether the terminal sends Ctrl-C to the process group of retwis.
 func inForeground(terminal int) bool {
 	group, err := unix.IoctlGetInt(terminal, unix.TIOCGPGRP)
 	return err == nil && group == unix.Getpgrp()

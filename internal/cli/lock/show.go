@@ -15,8 +15,7 @@ import (
 type lockStatus struct {
 	Name shell.Text `json:"name"`
 	Held bool       `json:"held"` // by a majority
-	// Undecided is set if too few servers answered or vote; the others could be a majority that
-	// holds the lock.
+	// Undecided is set if too few servers answered or vote: the lock could be held on a majority.
 	Undecided bool `json:"undecided"`
 	// NotLock is set if the key exists but is not a lock.
 	NotLock bool             `json:"not_lock,omitempty"`
@@ -27,7 +26,7 @@ type lockStatus struct {
 	ttl     time.Duration
 }
 
-// lockOwner is the owner of a lock, as it describes itself.
+// lockOwner describes the owner of a lock.
 type lockOwner struct {
 	Host  string     `json:"host"`
 	PID   int        `json:"pid"`
@@ -52,11 +51,11 @@ type lockNodeStatus struct {
 	TTL         int64      `json:"ttl_ms,omitempty"`
 	Foreign     bool       `json:"foreign,omitempty"` // held by another library or program
 	Waiters     int64      `json:"waiters"`
-	Quarantined int64      `json:"young_ms,omitempty"` // time until it votes
+	Quarantined int64      `json:"young_ms,omitempty"` // time until the server votes
 	Error       string     `json:"error,omitempty"`
 }
 
-// statusOf asks the servers who holds a name.
+// statusOf asks the servers for the status of a name.
 func statusOf(ctx context.Context, m *redlock.Manager, name string) (*lockStatus, error) {
 	s, err := m.Status(ctx, name)
 	if err != nil {
@@ -83,7 +82,7 @@ func newLockStatus(name string, status redlock.Status) *lockStatus {
 	return s
 }
 
-// showLock prints who holds a name. The exit code shows whether it is held.
+// showLock prints who holds a name. The exit code shows whether the name is held.
 func showLock(ctx context.Context, c *shell.Command, m *redlock.Manager, name string) error {
 	s, err := statusOf(ctx, m, name)
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 	"retwis/redlock"
 )
 
-// catchSignals catches the signals to pass on to the command, except those that retwis itself
+// catchSignals catches the signals to pass on to the command, except signals that retwis itself
 // ignores: under nohup the command must ignore SIGHUP, too.
-func catchSignals() (signals chan os.Signal, ignore func()) {
+func catchSignals() (signals chan os.Signal, stop func()) {
 	signals = make(chan os.Signal, 8)
 	for _, s := range []os.Signal{
 		syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2,
@@ -33,18 +33,18 @@ func catchSignals() (signals chan os.Signal, ignore func()) {
 func (flags *lockFlags) acquire(ctx context.Context, c *shell.Command, m *redlock.Manager, name string, signals <-chan os.Signal) (*redlock.Lock, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	watching, watched := make(chan struct{}), make(chan struct{})
+	requested, watcherEnded := make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(watched)
+		defer close(watcherEnded)
 		select {
 		case <-signals:
 			stop(shell.ErrStopped)
-		case <-watching:
+		case <-requested:
 		}
 	}()
 	l, err := flags.request(ctx, c, m, name)
-	close(watching)
-	<-watched
+	close(requested)
+	<-watcherEnded
 	if ctx.Err() != nil { // even if the lock was acquired at this moment
 		if l != nil {
 			_ = l.Unlock(context.WithoutCancel(ctx))
@@ -54,7 +54,7 @@ func (flags *lockFlags) acquire(ctx context.Context, c *shell.Command, m *redloc
 	return l, notAcquired(err)
 }
 
-// request tries once, or waits.
+// request tries to acquire the lock once, or for up to --wait.
 func (flags *lockFlags) request(ctx context.Context, c *shell.Command, m *redlock.Manager, name string) (*redlock.Lock, error) {
 	if len(flags.nodes) > 1 {
 		if err := checkKeys(ctx, m, name); err != nil {
@@ -66,16 +66,16 @@ func (flags *lockFlags) request(ctx context.Context, c *shell.Command, m *redloc
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, flags.wait, fmt.Errorf("%w for %v", errWaited, flags.wait))
 	defer cancel()
-	watching, stop := context.WithCancel(ctx)
-	var watched sync.WaitGroup
-	watched.Go(func() { flags.explainWait(watching, c, m, name) })
-	defer watched.Wait()
+	explainCtx, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { flags.explainWait(explainCtx, c, m, name) })
+	defer wg.Wait()
 	defer stop()
 	return m.Lock(ctx, name)
 }
 
-// checkKeys returns an error if one of several servers uses the name for something else. A single
-// server detects that itself; with several, the others would already have granted the lock.
+// checkKeys returns an error if the key of the lock holds something else on one of several servers.
+// Lock would find this, too, but only after other servers have granted the lock.
 func checkKeys(ctx context.Context, m *redlock.Manager, name string) error {
 	status, err := m.Status(ctx, name)
 	for _, n := range status.Servers {
@@ -87,16 +87,16 @@ func checkKeys(ctx context.Context, m *redlock.Manager, name string) error {
 }
 
 const (
-	// quarantineNotice is the delay before quarantined servers are reported: short, because the
-	// wait is long.
+	// quarantineNotice is the delay before quarantined servers are reported: short, because a
+	// quarantine is long.
 	quarantineNotice = 100 * time.Millisecond
 	// waitNotice is the delay before other reasons are reported on a terminal.
 	waitNotice = time.Second
 )
 
-// explainWait prints why the lock has not been acquired yet. It always reports quarantined servers
-// and a command that waits for itself; everything else only on a terminal. It asks again until
-// enough servers have answered.
+// explainWait prints why the lock has not been acquired yet. Quarantined servers and a command that
+// waits for its own lock are always reported; other reasons only on a terminal. explainWait asks
+// the servers again until enough of them have answered.
 func (flags *lockFlags) explainWait(ctx context.Context, c *shell.Command, m *redlock.Manager, name string) {
 	for after := quarantineNotice; ; after = waitNotice {
 		select {
@@ -151,7 +151,7 @@ func quarantined(status redlock.Status) (count int, left time.Duration) {
 	return count, left
 }
 
-// describeHolder says why a name cannot be locked.
+// describeHolder describes why a name cannot be locked.
 func describeHolder(status redlock.Status, err error) string {
 	switch {
 	case status.Held:

@@ -15,15 +15,15 @@ func newDrop(env shell.Env) *cobra.Command {
 		Use:   "drop [flags] NAME",
 		Short: "Delete a model with all its records",
 		Long: `Deletes all records of a model, with their sets and lists, its indexes and its counter,
-in short steps. Programs that write meanwhile are refused; those that write later start
-with an empty model. Records of other models that refer to it stay as they are. A drop
+in short steps. Writes during the drop are refused; later writes start with an
+empty model. Records of other models that refer to this model stay as they are. A drop
 that was interrupted can be run again. Without --yes nothing is deleted.`,
 		Example: `  retwis model drop user --yes`,
 		Args:    shell.Arguments(1, 1, ""),
 	})
 	var run shell.RunFlags
 	var yes bool
-	c.Flags().BoolVar(&yes, "yes", false, "delete all of it")
+	c.Flags().BoolVar(&yes, "yes", false, "confirm the deletion")
 	run.AddRate(c)
 	return existing.Build(c, "print the summary as a line of JSON", func(ctx context.Context, m *model.Model, _ []string) error {
 		info, err := m.Describe(ctx)

@@ -16,6 +16,7 @@ import (
 	"retwis/model"
 )
 
+// conditionsHelp lists the forms of a condition.
 const conditionsHelp = `  city=Bari       this value, or a list with this element
   age=10..30      from 10 to 30; 10.. and ..30 are open at one end
   name=Ma*        text that begins with Ma; name==Ma* is that text itself
@@ -27,7 +28,7 @@ func newGet(env shell.Env) *cobra.Command {
 		Use:   "get [flags] NAME ID...",
 		Short: "Show records of a model",
 		Long: `Shows the fields of records by their ids. Fields that the model does not declare are left
-out. The exit code is 1 if one of the records does not exist.`,
+out. The exit code is 1 if any of the records does not exist.`,
 		Example: `  retwis model get user 7
   retwis model get user 7 8 --json`,
 		Args: shell.Arguments(2, -1, ""),
@@ -50,12 +51,12 @@ out. The exit code is 1 if one of the records does not exist.`,
 func newFind(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "find [flags] NAME [CONDITION...]",
-		Short: "Show the records that fit all conditions",
-		Long: `Shows the records of a model that fit all conditions, each of which needs an index:
+		Short: "Show the records that match all conditions",
+		Long: `Shows the records of a model that match all conditions, each of which needs an index:
 ` + conditionsHelp + `
-Without --order-by, which needs an index in that order, they come in the order of
-creation if no index has another one. If there are more, the last line says how to
-continue with --after.`,
+--order-by needs an index in that order. Without it the records are in the order of
+creation if all conditions have the form city=Bari, and otherwise in no particular order.
+If there are more records, the last line shows how to continue with --after.`,
 		Example: `  retwis model find user city=Bari age=30.. --order-by age
   retwis model find user --order-by 'age desc' --limit 10 --json`,
 		Args: shell.Arguments(1, -1, ""),
@@ -94,8 +95,8 @@ continue with --after.`,
 func newCount(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "count [flags] NAME [CONDITION...]",
-		Short: "Count the records that fit all conditions",
-		Long: `Counts the records of a model that fit all conditions, each of which needs an index:
+		Short: "Count the records that match all conditions",
+		Long: `Counts the records of a model that match all conditions, each of which needs an index:
 ` + strings.TrimSuffix(conditionsHelp, "\n"),
 		Example: `  retwis model count user city=Bari`,
 		Args:    shell.Arguments(1, -1, ""),
@@ -129,7 +130,7 @@ func noteEmpty(ctx context.Context, c *shell.Command, m *model.Model, found int6
 // withIndexHint adds a hint to the error for a query that no index answers.
 func withIndexHint(err error) error {
 	if errors.Is(err, model.ErrNoIndex) {
-		return shell.Hint(err, `See which indexes there are with "retwis model list".`)
+		return shell.Hint(err, `List the indexes with "retwis model list".`)
 	}
 	return err
 }
@@ -180,7 +181,7 @@ func columnType(kind string) index.Type {
 	return index.String
 }
 
-// parseDurations converts texts to durations.
+// parseDurations converts the values of a condition to durations.
 func parseDurations(c *shell.Condition) error {
 	for _, v := range []*any{&c.Low, &c.High} {
 		text, ok := (*v).(string)
@@ -206,7 +207,7 @@ type recordPrinter struct {
 	*shell.Printer
 	c        *shell.Command
 	declared []model.FieldInfo
-	headed   bool
+	header   bool // whether the header has been printed
 }
 
 func newRecordPrinter(c *shell.Command, m *model.Model) *recordPrinter {
@@ -245,8 +246,8 @@ func (p *recordPrinter) row(r model.Record) error {
 	if p.c.JSON {
 		return shell.NewEncoder(p.c.Stdout).Encode(p.object(r))
 	}
-	if !p.headed {
-		p.headed = true
+	if !p.header {
+		p.header = true
 		names := []string{"id"}
 		for _, f := range p.declared {
 			names = append(names, f.Name)
@@ -284,7 +285,7 @@ func (p *recordPrinter) fields(r model.Record) error {
 	return nil
 }
 
-// more prints the cursor to continue with.
+// more prints the cursor of the next page.
 func (p *recordPrinter) more(cursor string) error {
 	switch {
 	case cursor == "":

@@ -17,9 +17,9 @@ func newList(env shell.Env) *cobra.Command {
 		Short: "Show the models of a database, and their indexes",
 		Long: `Shows the models that programs have opened in a database, how many records each has,
 and its indexes:
-  built      all records are in it
-  to build   a program declares it: "model migrate" adds the records
-  to drop    no program declares it any more: "model migrate" deletes it`,
+  built      the index has all records
+  to build   a program declares the index: "model migrate" adds the records
+  to drop    no program declares the index any more: "model migrate" deletes it`,
 		Example: `  retwis model list
   retwis model list --json | jq 'select(.pending)'`,
 		Args: shell.Arguments(0, 0, ""),

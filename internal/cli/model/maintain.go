@@ -19,14 +19,14 @@ var maintenance = shell.Maintenance{
 			Short: "Check that the records and indexes of a model agree",
 			Long: `Checks that the records of a model and its indexes agree. It works in short steps while
 the model is in use, and changes nothing. It reports
-  missing    records that are not in the indexes, or not in all of them
+  missing    records that an index lacks
   stale      records for which an index has other values
   dangling   entries of indexes, and other parts, of records that do not exist
   invalid    records with a field that cannot be read, or that an index cannot hold
   taken      records with a unique value that another record has
 Index values that only the program of the model can compute are assumed to be right.
 Keys that could be records, but that the model did not write, are counted as unknown;
-with --adopt they are missing records. The exit code is 1 if there is a problem.`,
+with --adopt they count as missing records. The exit code is 1 if there is a problem.`,
 			Example: `  retwis model verify user
   retwis model verify user --rate 10000 --json`,
 		},
@@ -34,7 +34,7 @@ with --adopt they are missing records. The exit code is 1 if there is a problem.
 			Short: "Repair what verify finds",
 			Long: `Repairs what "model verify" finds, in short steps while the model is in use: the indexes
 get the values of the fields of each record. Records that other programs wrote are added
-to the indexes if --adopt matches them; expired ones are removed. Invalid and taken
+to the indexes if --adopt matches them; expired records are removed. Invalid and taken
 records are reported and left as they are: change the record. The exit code is 1 if a
 problem is left.`,
 			Example: `  retwis model repair user`,
@@ -115,7 +115,7 @@ type pattern struct {
 
 func (p *pattern) matches(s string) bool { return p.re.MatchString(s) }
 
-// patternFlag is the value of a flag that takes a pattern; it sets *p.
+// patternFlag is the value of a flag that takes a pattern. Set stores the pattern in *p.
 type patternFlag struct{ p **pattern }
 
 func (f *patternFlag) String() string {

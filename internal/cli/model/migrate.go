@@ -15,13 +15,13 @@ import (
 func newMigrate(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "migrate [flags] NAME",
-		Short: "Build and drop indexes as the newest program declares them",
+		Short: "Build and drop indexes to match the latest declaration",
 		Long: `Applies the last declaration with which a program has opened the model, and adds all
 records to its indexes, in short steps while programs read and write. From then on
 programs with an older declaration can no longer write. A migration that was interrupted
-can be run again. "model list" shows what it would do.
+can be run again. "model list" shows what a migration would do.
 
-Records that other programs wrote are added if --adopt matches them, also if no index must
+Records that other programs wrote are added if --adopt matches them, even if no index must
 be built. The first migration of a database that is older than its model needs --adopt if
 there are such records.
 
@@ -58,7 +58,7 @@ code is 1 if a record could not be added.`,
 	})
 }
 
-// printMigrated prints what was done. It returns an error if a record could not be added.
+// printMigrated prints what was done. If a record could not be added, it returns an error.
 func printMigrated(c *shell.Command, done []string, r shell.Report) error {
 	summary := shell.Object{{Name: "done", Value: append([]string{}, done...)}, {Name: "checked", Value: r.Checked}}
 	if r.Missing > 0 {

@@ -16,7 +16,7 @@ var existing = shell.Noun[*model.Model]{Open: open}
 func open(ctx context.Context, client rueidis.Client, name string) (*model.Model, error) {
 	m, err := model.Open(ctx, client, name)
 	if errors.Is(err, model.ErrNotFound) {
-		err = shell.Hint(err, `See which models there are with "retwis model list".`)
+		err = shell.Hint(err, `List the models with "retwis model list".`)
 	}
 	return m, err
 }

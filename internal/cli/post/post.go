@@ -19,8 +19,8 @@ func New(env shell.Env) *cobra.Command {
 	return shell.Group(&cobra.Command{
 		Use:   "post",
 		Short: "Show and delete posts",
-		Long: `Shows and deletes posts, even while the site is served. A post is given by its number, which
-is the end of its address.`,
+		Long: `Shows and deletes posts, even while the site is served. A post is named by its number, the
+last part of its URL.`,
 		Example: `  retwis post show 17
   retwis post delete 17 --yes`,
 	}, newShow(env), newDelete(env))
@@ -67,8 +67,8 @@ func newShow(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "show [flags] NUMBER",
 		Short: "Show a post",
-		Long: `Shows the text of a post, its author, when it was written, and how many people like it
-and have replied, even if moderators have hidden it.`,
+		Long: `Shows the text of a post, its author, its time, and its number of likes and replies, even
+if moderators have hidden the post.`,
 		Example: `  retwis post show 17
   retwis post show 17 --json`,
 		Args: shell.Arguments(1, 1, ""),
@@ -85,21 +85,21 @@ and have replied, even if moderators have hidden it.`,
 func newDelete(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "delete [flags] NUMBER",
-		Short: "Delete a post, as its author can",
+		Short: "Delete a post",
 		Long: `Permanently deletes a post, including its earlier texts, from all timelines.
-Replies to it stay. It needs --yes.`,
+Replies to the post stay. Without --yes nothing is deleted.`,
 		Example: `  retwis post delete 17 --yes`,
 		Args:    shell.Arguments(1, 1, ""),
 	})
 	var yes bool
-	c.Flags().BoolVar(&yes, "yes", false, "delete all of it")
+	c.Flags().BoolVar(&yes, "yes", false, "confirm the deletion")
 	return site.Act(c, "print the result as JSON", func(ctx context.Context, db *site.Database, args []string) (site.Result, error) {
 		p, err := find(ctx, db, args[0])
 		switch {
 		case err != nil:
 			return site.Result{}, err
 		case p.Deleted:
-			return site.Result{}, fmt.Errorf("post %d is deleted already", p.ID)
+			return site.Result{}, fmt.Errorf("post %d has already been deleted", p.ID)
 		case !yes:
 			return site.Result{}, shell.Usage(fmt.Errorf("this permanently deletes post %d of %s; add --yes to proceed", p.ID, p.Author.Name))
 		}

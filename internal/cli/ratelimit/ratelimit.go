@@ -15,11 +15,12 @@ import (
 	"retwis/ratelimit"
 )
 
-// timeout bounds a decision. It is longer than on a web server because people wait longer for a
-// command.
+// timeout bounds a decision. The timeout is longer than on a web server because people wait longer
+// for a command.
 const timeout = 5 * time.Second
 
-const limits = `A limit is written KEY=RATE/TIME: ada=10/1m allows ada ten events a minute, and ten at once.
+// limitsHelp describes the syntax of a limit.
+const limitsHelp = `A limit is written KEY=RATE/TIME: ada=10/1m allows ada ten events a minute, and ten at once.
 ada=10/1m:3 allows three at once, and one every six seconds. Times are 500ms, 10s, 1m, 2h
 or 7d; a bare unit means one: 5/s, 100/h.`
 
@@ -29,10 +30,10 @@ func New(env shell.Env) *cobra.Command {
 		Use:   "ratelimit",
 		Short: "Limit how often something may happen",
 		Long: `Limits how often something may happen, however many machines do it: calls of an API, mails
-to a person, starts of a job. The server keeps one number for each limit (GCRA), and its
-clock counts.
+to a person, starts of a job. The server keeps one number for each limit (GCRA), and uses
+its own clock.
 
-` + limits,
+` + limitsHelp,
 		Example: `  retwis ratelimit take api=5/s && curl https://api.example.com
   retwis ratelimit take --wait 1m api=5/s
   retwis ratelimit show api=5/s
@@ -44,21 +45,21 @@ func newTake(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "take [flags] KEY=LIMIT...",
 		Short: "Ask whether an event is allowed, and count it",
-		Long: `Asks whether an event is allowed, and counts it if it is. The exit code is 0 if it is
-allowed and 75 if it is not, but will be; what is printed says how long to wait. It is 1
-where that could not be decided, because the server does not answer, and where the event
-costs more than a limit ever allows. Of several limits, all count the event, or none does.
+		Long: `Asks whether an event is allowed, and if so, counts it. The exit code is 0 if the event is
+allowed, and 75 if it will be allowed later; the output says how long to wait. The exit
+code is 1 if the server does not answer, or if the event costs more than a limit ever
+allows. With several limits, either all of them count the event, or none.
 
-With --wait it waits until the event is allowed, for that long at most.
+With --wait the command waits up to this time until the event is allowed.
 
-` + limits,
+` + limitsHelp,
 		Example: `  retwis ratelimit take api=5/s && curl https://api.example.com
   retwis ratelimit take --wait 1m 'mail:ada=3/1h' 'mail=100/1m'
   retwis ratelimit take --cost 20 api=1000/1h`,
 		Args: shell.Arguments(1, -1, ""),
 	})
 	cost := c.Flags().Int("cost", 1, "count the event as `N` events")
-	wait := c.Flags().Duration("wait", 0, "wait up to this `time` until it is allowed")
+	wait := c.Flags().Duration("wait", 0, "wait up to this `time` until the event is allowed")
 	c.AddJSON("print the decision as JSON")
 	c.AddRedis()
 	c.Creates = true
@@ -95,7 +96,7 @@ With --wait it waits until the event is allowed, for that long at most.
 	})
 }
 
-// take retries until the event is allowed or the wait would be too long.
+// take retries until the event is allowed, unless the event would be allowed only after wait.
 func take(ctx context.Context, l *ratelimit.Limiter, checks []ratelimit.Check, wait time.Duration) (ratelimit.Result, error) {
 	for end := time.Now().Add(wait); ; {
 		r, err := l.TakeAll(ctx, checks...)
@@ -114,7 +115,7 @@ func newShow(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:     "show [flags] KEY=LIMIT...",
 		Short:   "Show what a limit would allow now",
-		Long:    "Shows what each limit would allow now. It counts nothing.\n\n" + limits,
+		Long:    "Shows what each limit would allow now, without counting an event.\n\n" + limitsHelp,
 		Example: `  retwis ratelimit show api=5/s`,
 		Args:    shell.Arguments(1, -1, ""),
 	})
@@ -143,8 +144,8 @@ func newShow(env shell.Env) *cobra.Command {
 func newReset(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:     "reset KEY...",
-		Short:   "Make a limit forget all events",
-		Long:    `Makes the limits of these keys forget all events, so that the whole burst is allowed.`,
+		Short:   "Reset a limit",
+		Long:    `Discards the counted events of these keys, so that the whole burst is allowed.`,
 		Example: `  retwis ratelimit reset login:ada`,
 		Args:    shell.Arguments(1, -1, ""),
 	})
@@ -171,7 +172,7 @@ func with(ctx context.Context, c *shell.Command, do func(l *ratelimit.Limiter) e
 	})
 }
 
-// parse parses limits. A key may contain an equals sign, a limit may not.
+// parse parses limits. A key may contain an equals sign, but a limit may not.
 func parse(args []string) ([]ratelimit.Check, error) {
 	var checks []ratelimit.Check
 	for _, arg := range args {

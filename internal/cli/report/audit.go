@@ -24,9 +24,9 @@ the action, its target, the person concerned, and the note. The log keeps about 
   retwis audit --by ada
   retwis audit --about bob --json`,
 	})
-	by := c.Flags().String("by", "", "of one `NAME`: a username, operator or automatic")
-	about := c.Flags().String("about", "", "about one `NAME`, and the posts of that person")
-	target := c.Flags().String("target", "", "about one `TARGET`, such as post:12")
+	by := c.Flags().String("by", "", "print only decisions of this `NAME`: a username, operator or automatic")
+	about := c.Flags().String("about", "", "print only decisions about the person with this `NAME` and their posts")
+	target := c.Flags().String("target", "", "print only decisions about this `TARGET`, such as post:12")
 	limit := c.Flags().Int("limit", 100, "how many to print; 0 for all")
 	c.Check = func([]string) error {
 		if *limit < 0 {
@@ -34,7 +34,7 @@ the action, its target, the person concerned, and the note. The log keeps about 
 		}
 		return nil
 	}
-	return site.List(c, site.Table{JSON: "print one JSON object a line"}, func(ctx context.Context, db *site.Database, _ []string, print func(entry) error) error {
+	return site.List(c, site.Table{JSON: "print each decision as a line of JSON"}, func(ctx context.Context, db *site.Database, _ []string, print func(entry) error) error {
 		filter, err := filterOf(ctx, db, *by, *about, *target)
 		if err != nil {
 			return err
@@ -73,7 +73,7 @@ func filterOf(ctx context.Context, db *site.Database, by, about, target string) 
 	case social.Automatic.String():
 		f.Actor = social.Automatic
 	default:
-		user, err := named(ctx, db, by)
+		user, err := userByName(ctx, db, by)
 		if err != nil {
 			return f, err
 		}
@@ -82,12 +82,12 @@ func filterOf(ctx context.Context, db *site.Database, by, about, target string) 
 	if about == "" {
 		return f, nil
 	}
-	user, err := named(ctx, db, about)
+	user, err := userByName(ctx, db, about)
 	f.Person = user.ID
 	return f, err
 }
 
-func named(ctx context.Context, db *site.Database, name string) (social.User, error) {
+func userByName(ctx context.Context, db *site.Database, name string) (social.User, error) {
 	user, err := db.Social.Users.UserByName(ctx, social.TypedName(name))
 	if errors.Is(err, social.ErrNotFound) {
 		return social.User{}, fmt.Errorf("no user is called %q", name)

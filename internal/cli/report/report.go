@@ -23,12 +23,13 @@ func Commands(env shell.Env) []*cobra.Command {
 	return []*cobra.Command{
 		shell.Group(&cobra.Command{
 			Use:   "report",
-			Short: "Decide about posts and people that were reported",
-			Long: `Lists what people have reported, and decides about it as an operator. Moderators do the same
-on the pages below /moderation. A report is named by its target, user:ID or post:ID.
+			Short: "Decide about reported posts and people",
+			Long: `Lists what people have reported, and decides about the reports as an operator. Moderators do
+the same on the pages below /moderation. A report is named by its target: user:ID or
+post:ID.
 
-"report take" leases the next one for 15 minutes, during which no moderator gets it. "report
-decide" takes the report itself, unless a moderator has it.`,
+"report take" leases the next report for 15 minutes, during which no moderator gets it.
+"report decide" also works without "report take", unless a moderator has the report.`,
 			Example: `  retwis report list
   retwis report decide post:12 hide --message 'No advertising, please.'
   retwis report decide user:7 suspend --for 168h --note 'the third time'
@@ -43,11 +44,11 @@ func newList(env shell.Env) *cobra.Command {
 		Use: "list [flags]", Short: "List open reports, the earliest first", Args: shell.NoArguments,
 		Long: `Lists the open reports, the earliest first: the target, the person, how many people
 have reported it, since when, who is deciding about it, and the text of the post. For a
-deleted post it is the text that was reported.`,
+deleted post, the reported text is shown.`,
 		Example: `  retwis report list
   retwis report list --json`,
 	})
-	return site.List(c, site.Table{JSON: "print one JSON object a line"}, func(ctx context.Context, db *site.Database, _ []string, print func(waiting) error) error {
+	return site.List(c, site.Table{JSON: "print each report as a line of JSON"}, func(ctx context.Context, db *site.Database, _ []string, print func(waiting) error) error {
 		for from, more := 0, true; more; from += social.MaxPage {
 			page, next, err := db.Social.Reports.OpenReports(ctx, social.Operator, from, social.MaxPage)
 			if err != nil {
@@ -105,8 +106,7 @@ type deletion struct {
 	By   string    `json:"by"` // author or moderator
 }
 
-// textOf returns the text of a reported post. For a deleted post that is its text when it was last
-// reported.
+// textOf returns the text of a reported post, or, if the post is deleted, the last reported text.
 func textOf(s moderation.Subject, kept []moderation.ReportedText) (string, *deletion) {
 	switch {
 	case s.Post != nil:
@@ -124,7 +124,7 @@ func textOf(s moderation.Subject, kept []moderation.ReportedText) (string, *dele
 	return text, d
 }
 
-// deletedText returns a shortened text for a table, after a note on how it was deleted.
+// deletedText returns a shortened text for a table. If the post was deleted, a note says so first.
 func deletedText(text string, d *deletion) string {
 	switch {
 	case d == nil:
@@ -182,7 +182,7 @@ type report struct {
 	By   string    `json:"by"`
 	Time site.Time `json:"time"`
 	Kind string    `json:"kind"`
-	Rule string    `json:"rule,omitempty"` // the rule it breaks, with its number
+	Rule string    `json:"rule,omitempty"` // the broken rule, with its number
 	Text string    `json:"text"`
 }
 
@@ -229,7 +229,7 @@ func explain(err error, target string) error {
 	case errors.Is(err, moderation.ErrNoReport):
 		return fmt.Errorf("no open report about %s", target)
 	case errors.Is(err, moderation.ErrReportHeld):
-		return shell.Hint(fmt.Errorf("a moderator has the report about %s", target), "wait until the moderator has decided, or for 15 minutes after they have left")
+		return shell.Hint(fmt.Errorf("a moderator has the report about %s", target), "Wait until the moderator has decided, or for 15 minutes after the moderator has left.")
 	case errors.Is(err, moderation.ErrReportNotHeld):
 		return fmt.Errorf("you don't have the report about %s", target)
 	}
@@ -238,10 +238,10 @@ func explain(err error, target string) error {
 
 func newTake(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
-		Use: "take [flags] [TARGET]", Short: "Take the next report, or the one about a target, for 15 minutes", Args: shell.Arguments(0, 1, ""),
-		Long: `Takes the next report, or the one about a target, for 15 minutes, during which no moderator
-gets it. If operators already have a report, it is that one. The exit code is 1 if there
-are no open reports.`,
+		Use: "take [flags] [TARGET]", Short: "Take the next report, or the report about a target, for 15 minutes", Args: shell.Arguments(0, 1, ""),
+		Long: `Takes the next report, or the report about TARGET, for 15 minutes, during which no moderator
+gets it. If operators already have a report, that report is the next one. The exit code is 1
+if there are no open reports.`,
 		Example: `  retwis report take
   retwis report take post:12`,
 	})
@@ -283,7 +283,7 @@ func newDecide(env shell.Env) *cobra.Command {
   limit     public lists no longer show the person
   suspend   the person cannot log in, and only moderators see what they wrote
 
-The last two are about the author if a post was reported.`,
+If a post was reported, limit and suspend are about its author.`,
 		Example: `  retwis report decide post:12 hide --message 'No advertising, please.'
   retwis report decide user:7 suspend --for 168h --note 'the third time'`,
 		ValidArgsFunction: shell.CompleteArgument(1, moderation.ReportActions...),
@@ -291,16 +291,16 @@ The last two are about the author if a post was reported.`,
 	d := moderation.ReportDecision{}
 	c.Flags().StringVar(&d.Message, "message", "", "the reason that the user sees")
 	c.Flags().StringVar(&d.Note, "note", "", "why, for the audit log")
-	lasts := c.Flags().Duration("for", 0, "how long, as in 72h; 0 for no expiry")
+	duration := c.Flags().Duration("for", 0, "how long, as in 72h; 0 for no expiry")
 	c.Check = func(args []string) error {
 		d.Action = args[1]
 		switch {
-		case *lasts < 0:
+		case *duration < 0:
 			return shell.Usage(errors.New("--for cannot be negative"))
-		case *lasts > 0 && d.Action != "limit" && d.Action != "suspend":
+		case *duration > 0 && d.Action != "limit" && d.Action != "suspend":
 			return shell.Usage(errors.New("--for needs limit or suspend"))
-		case *lasts > 0:
-			d.Until = time.Now().Add(*lasts)
+		case *duration > 0:
+			d.Until = time.Now().Add(*duration)
 		}
 		return nil
 	}

@@ -20,7 +20,7 @@ func New(env shell.Env) *cobra.Command {
 		Use:   "search",
 		Short: "Build and check the search index of the site",
 		Long: `Builds and checks the indexes of posts and people that the site searches. They are kept up
-to date automatically; a database from before there was a search needs "retwis search
+to date automatically; a database that is older than the search needs "retwis search
 rebuild" once. "retwis check" checks some of the posts.`,
 		Example: `  retwis search rebuild
   retwis search verify`,
@@ -59,7 +59,7 @@ func newVerify(env shell.Env) *cobra.Command {
 		Long: `Compares the indexes with all posts and users, in short steps while the site is in use,
 and changes nothing; "retwis check --repair" and "retwis search rebuild" correct them. A
 post that is written or deleted meanwhile can look like a problem. The exit code is 1 if
-there is one.`,
+there is a problem.`,
 		Example: `  retwis search verify
   retwis search verify --rate 10000 --json`,
 		Args: shell.Arguments(0, 0, ""),
@@ -71,7 +71,7 @@ there is one.`,
 		report, err := db.Social.SearchIndex.Verify(ctx, opt, false)
 		wipe()
 		if errors.Is(err, index.ErrNotFound) {
-			return shell.Hint(errors.New("the site has no search index yet"), "retwis search rebuild makes one")
+			return shell.Hint(errors.New("the site has no search index yet"), "Create it with: retwis search rebuild")
 		}
 		if err != nil {
 			return err

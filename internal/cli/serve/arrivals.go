@@ -15,7 +15,7 @@ import (
 const arrivalTime = 2 * time.Second
 
 // arrivals tracks connections whose first request has not reached its handler yet: http.Server
-// drops a request that it has read if Shutdown begins before the handler does.
+// drops a request that has been read if Shutdown begins before the handler does.
 type arrivals struct {
 	mu   sync.Mutex
 	open map[net.Conn]bool
@@ -27,10 +27,10 @@ type arrivalKey struct{}
 // follow tracks the connections of a server. Call it before the server serves.
 func (a *arrivals) follow(server *http.Server) {
 	a.open = map[net.Conn]bool{}
-	others, handler := server.ConnState, server.Handler
+	previous, handler := server.ConnState, server.Handler
 	server.ConnState = func(conn net.Conn, state http.ConnState) {
-		if others != nil {
-			others(conn, state)
+		if previous != nil {
+			previous(conn, state)
 		}
 		switch state {
 		case http.StateNew:

@@ -24,24 +24,22 @@ type checkFlags struct {
 	part                percent
 }
 
-// checkActions are the flags that change the database or what the command does. They have no
-// variables.
+// checkActions are the flags that change the database. No variables set them.
 var checkActions = []string{"repair", "delete-files"}
 
 func newCheck(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "check",
-		Short: "Check that the keys of a database agree with each other, and repair them",
-		Long: `Scans the whole database in short steps and reports where two keys that must agree do
-not, where a key has the wrong type, and where a timeline lacks a post. Timelines are
-sampled: for each author some followers, for the last three posts. Leftovers come from a
-crash in the middle of a write; users do not see them, or they are repaired when they
-are read.
+		Short: "Check that the keys of a database are consistent, and repair them",
+		Long: `Scans the whole database in short steps and reports keys that contradict each other, keys
+of the wrong type, and timelines that lack a post. Timelines are sampled: those of some
+followers of each author, for the author's last three posts. Leftovers come from a crash
+in the middle of a write; users do not see them, or they are repaired when they are read.
 
 Without --repair nothing is changed, and each line says what a repair would do. The site
-can stay in use: what is written during the check may be reported, but is never
-repaired. Problems with more than one solution are left for you. A key that cannot be
-read is renamed to damaged:{KEY}.
+can stay in use: concurrent writes may be reported, but are never repaired. Problems with
+more than one solution are left to you. A key that cannot be read is renamed to
+damaged:{KEY}.
 
 If the media store is known (--media), the files of pictures are checked, too: a picture
 without its files is a problem; an unused picture, and a file that belongs to no picture and
@@ -49,8 +47,8 @@ was written more than a day ago, are leftovers. --repair deletes them only with
 --delete-files: another site, or a copy of this one, may use them.
 
 On a large database, --part 1% checks a hundredth of the users and posts, chosen by their
-ids, and their lists. What all share, such as the names, is checked completely, except for
-the completion of names.
+ids, and their lists. Keys that all users share, such as the names, are checked completely,
+except for the completion of names.
 
 The exit code is 0 if no problem is left, apart from leftovers, and 1 if a problem is
 left or the check failed.`,
@@ -110,7 +108,7 @@ func (flags *checkFlags) check() error {
 	return nil
 }
 
-// run checks the database and prints the findings. It returns an error if a problem is left.
+// run checks the database and prints the problems. If a problem is left, run returns an error.
 func (flags *checkFlags) run(ctx context.Context, c *shell.Command, db *site.Database) error {
 	opt := check.Options{Options: maintain.Options{Rate: int(flags.rate), Examples: -1}, Followers: flags.sample, Part: float64(flags.part) / 100, DeleteFiles: flags.deleteFiles}
 	if flags.sample == 0 {

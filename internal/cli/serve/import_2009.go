@@ -22,8 +22,8 @@ func newImport2009(env shell.Env) *cobra.Command {
 		Short: "Copy a database of the Retwis of 2009 into an empty one",
 		Long: `Reads a database of the case study of 2009, with keys such as uid:1000:username and
 post:10343, and copies its users, follows and posts into the database of --redis, which must
-be empty. The old database is not changed. Stop the old program first: what it writes during
-the import may be missing.
+be empty. The old database is not changed. Stop the old program first: its writes during the
+import may be missing.
 
 Users and posts keep their ids, posts their times, and users their passwords, which become
 hashes at the next login. Sessions are not imported. Timelines are rebuilt from the latest
@@ -47,7 +47,7 @@ If there is only a dump.rdb of an old server, load it into a new directory with
 	c.FromEnv("from")
 	return c.Build(func(ctx context.Context, _ []string) error {
 		if from == "" {
-			return shell.Usage(errors.New("--from is missing: the URL of the old database"))
+			return shell.Usage(errors.New("--from is missing: set it to the URL of the old database"))
 		}
 		if _, err := store.Parse(from); err != nil {
 			return shell.Usage(fmt.Errorf("--from: %s", shell.OneLine(err)))
@@ -56,19 +56,20 @@ If there is only a dump.rdb of an old server, load it into a new directory with
 	})
 }
 
-// importFrom opens the old database first, so that a mistyped name does not create an empty one.
+// importFrom imports a database. The old database is opened first and never created, so that a
+// mistyped name is an error.
 func importFrom(ctx context.Context, c *shell.Command, from string) (err error) {
 	opt := shell.Configure(c, store.Options{})
 	opt.Create = false
 	old, err := store.Open(ctx, from, opt)
 	if err != nil {
-		return shell.Hint(fmt.Errorf("--from: %s", shell.OneLine(err)), "Nothing was changed. --from is the URL of the old database.")
+		return shell.Hint(fmt.Errorf("--from: %s", shell.OneLine(err)), "Nothing was changed. Set --from to the URL of the old database.")
 	}
 	defer func() { err = errors.Join(err, old.Close()) }()
 	if err := import2009.Check(ctx, old.Client()); err != nil {
 		return explainImport(old, old, err)
 	}
-	// No job may run before everything is imported.
+	// Look runs no jobs: a job that ran before the import is complete would miss data.
 	return site.Look(ctx, c, func(db *site.Database) error { return runImport2009(ctx, c, db, old) })
 }
 
@@ -84,16 +85,16 @@ func runImport2009(ctx context.Context, c *shell.Command, db *site.Database, old
 	if err != nil {
 		return explainImport(old, db.Store, err)
 	}
-	took := time.Since(start)
+	elapsed := time.Since(start)
 	if c.JSON {
 		return json.NewEncoder(c.Stdout).Encode(struct {
 			import2009.Result
 			Seconds float64 `json:"seconds"`
-		}{result, took.Seconds()})
+		}{result, elapsed.Seconds()})
 	}
 	_, err = fmt.Fprintf(c.Stdout, "imported %s, %s and %s from %s into %s in %.1f s; %s skipped\n",
 		shell.Plural(result.Users, "user", "users"), shell.Plural(result.Follows, "follow", "follows"),
-		shell.Plural(result.Posts, "post", "posts"), old, db, took.Seconds(), shell.Plural(result.Skipped, "entry", "entries"))
+		shell.Plural(result.Posts, "post", "posts"), old, db, elapsed.Seconds(), shell.Plural(result.Skipped, "entry", "entries"))
 	return err
 }
 
@@ -105,7 +106,7 @@ func explainImport(old, target *store.Store, err error) error {
 	case errors.Is(err, import2009.ErrNotEmpty):
 		return shell.Hint(fmt.Errorf("%s: %w", target, err), "Nothing was changed. Import into an empty database, such as --redis embedded:DIR.")
 	case store.IsLoading(err), rediserr.Of(err) == rediserr.Unavailable:
-		return shell.Hint(err, "The import is not finished. Run the same command again: it completes it.")
+		return shell.Hint(err, "The import is not finished. Run the same command again to complete it.")
 	}
 	return err
 }

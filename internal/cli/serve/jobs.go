@@ -16,7 +16,7 @@ func newJobs(env shell.Env) *cobra.Command {
 		Use:   "jobs",
 		Short: "Show the background jobs of a site, and retry failed ones",
 		Long: `Shows the queues of background jobs, and the jobs that were given up after failing for half
-an hour, even while the site is served. "retwis work" does the work.`,
+an hour, even while the site is served. "retwis work" runs the jobs.`,
 		Example: `  retwis jobs show
   retwis jobs retry`,
 	}, newJobsShow(env), newJobsRetry(env))
@@ -99,9 +99,9 @@ func newJobsRetry(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "retry",
 		Short: "Retry the jobs that were given up",
-		Long: `Queues each job that was given up again. Remove the cause first: "retwis jobs show" shows
-the errors, and "retwis check --repair" repairs damaged keys. Damaged entries that name no
-job are removed.`,
+		Long: `Puts the jobs that were given up back into their queues. Remove the cause first: "retwis
+jobs show" shows the errors, and "retwis check --repair" repairs damaged keys. Damaged
+entries that name no job are removed.`,
 		Example: `  retwis jobs retry`,
 		Args:    shell.NoArguments,
 	})

@@ -8,8 +8,8 @@ import (
 	"retwis/internal/social/limits"
 )
 
-// limitsFlag is the value of --limit: changes of the limits, one for each time it is given, or
-// several separated by spaces, as in a variable.
+// limitsFlag is the value of --limit: changes of the limits. The flag can be repeated, and each
+// value may have several changes separated by spaces, as in a variable.
 type limitsFlag struct{ config limits.Config }
 
 // String implements pflag.Value.
@@ -22,7 +22,7 @@ func (*limitsFlag) Type() string { return "NAME=LIMIT" }
 func (f *limitsFlag) Set(value string) error {
 	changes := strings.Fields(value)
 	if len(changes) == 0 {
-		return fmt.Errorf("no limit: write it like post=30/10m, post=30/10m,300/1d or post=off")
+		return fmt.Errorf("the limit is empty: write a limit such as post=30/10m, post=30/10m,300/1d or post=off")
 	}
 	if f.config == nil {
 		f.config = limits.Config{}
@@ -39,7 +39,7 @@ func (f *limitsFlag) add(c *shell.Command) {
 	c.Flags().Var(f, "limit", "change how often people may do something; can be repeated")
 }
 
-// limitsHelp lists the default limits.
+// limitsHelp returns help on --limit with the default limits.
 func limitsHelp() string {
 	var text strings.Builder
 	text.WriteString(`How often people may do things is limited. --limit post=60/10m,500/1d allows an account 60
@@ -52,6 +52,6 @@ posts in ten minutes, and 500 in a day; --limit post=60/10m:5 at most five at on
 	}
 	text.WriteString(`
 An IPv6 address counts as its /64 network. Requests above a limit get status 429. If the
-database cannot decide, they are allowed.`)
+database does not answer in time, requests are allowed.`)
 	return text.String()
 }

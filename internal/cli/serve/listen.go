@@ -51,7 +51,8 @@ func (a *address) Set(value string) error {
 	return nil
 }
 
-// optionalAddress may also be empty, so that a flag can override its variable with nothing.
+// optionalAddress is an address that may be empty, so that a flag can clear the address that a
+// variable sets.
 type optionalAddress struct{ address }
 
 // Set implements pflag.Value.
@@ -81,7 +82,7 @@ func (m *fileMode) Set(value string) error {
 	return nil
 }
 
-// endpoint is an address to listen on and its flag.
+// endpoint is an address to listen on, with the flag that sets it.
 type endpoint struct {
 	flag  string
 	addr  address
@@ -121,8 +122,8 @@ func listen(ctx context.Context, endpoints ...endpoint) ([]net.Listener, error) 
 	return all, nil
 }
 
-// takeInherited takes a socket that systemd has opened, by the name that the socket unit gives it.
-// Without a name, it must be the only one.
+// takeInherited takes a socket that systemd has opened, by its name in the socket unit. If name is
+// empty, all sockets must have the same name.
 func takeInherited(inherited map[string][]net.Listener, p endpoint, name string) (net.Listener, error) {
 	var names []string
 	for other, list := range inherited {
@@ -137,7 +138,7 @@ func takeInherited(inherited map[string][]net.Listener, p endpoint, name string)
 	list := inherited[name]
 	if len(list) == 0 {
 		if len(names) == 0 {
-			return nil, shell.Hint(fmt.Errorf("systemd passed no socket to this process"), "Start it by a socket unit, or give "+p.flag+" an address.")
+			return nil, shell.Hint(fmt.Errorf("systemd passed no socket to this process"), "Start retwis with a socket unit, or set "+p.flag+" to an address.")
 		}
 		return nil, fmt.Errorf("systemd passed no socket named %q, but %s", name, strings.Join(names, ", "))
 	}
@@ -148,7 +149,7 @@ func takeInherited(inherited map[string][]net.Listener, p endpoint, name string)
 // staleTime bounds the check whether another process answers on a socket.
 const staleTime = time.Second
 
-// listenUnix listens on a Unix socket. It replaces a socket left behind by another process.
+// listenUnix listens on a Unix socket, replacing a socket that another process left behind.
 func (p endpoint) listenUnix(ctx context.Context, path string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "unix", path)
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -165,8 +166,8 @@ func (p endpoint) listenUnix(ctx context.Context, path string) (net.Listener, er
 		case !errors.Is(dialErr, syscall.ECONNREFUSED):
 			return nil, errors.Join(err, dialErr)
 		}
-		if removed := os.Remove(path); removed != nil && !errors.Is(removed, fs.ErrNotExist) {
-			return nil, removed
+		if removeErr := os.Remove(path); removeErr != nil && !errors.Is(removeErr, fs.ErrNotExist) {
+			return nil, removeErr
 		}
 		listener, err = new(net.ListenConfig).Listen(ctx, "unix", path)
 	}
@@ -180,7 +181,7 @@ func (p endpoint) listenUnix(ctx context.Context, path string) (net.Listener, er
 	return listener, nil
 }
 
-// cannotListen adds a hint to a system error.
+// cannotListen adds the address and a hint to a system error.
 func (p endpoint) cannotListen(err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) {
@@ -194,7 +195,7 @@ func (p endpoint) cannotListen(err error) error {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return shell.Hint(wrapped, "Another program uses this port, perhaps another retwis: choose a port with "+p.flag+", or 0 for any free port.")
 	case errors.Is(err, syscall.EACCES) && !unix:
-		return shell.Hint(wrapped, "Ports below 1024 need special rights: choose a higher one with "+p.flag+".")
+		return shell.Hint(wrapped, "Ports below 1024 need special permissions: choose a higher port with "+p.flag+".")
 	default:
 		return wrapped
 	}

@@ -35,7 +35,7 @@ func (l *logFlags) add(c *shell.Command) {
 	f := c.Flags()
 	f.StringVar(&l.accessFile, "access-log-file", "-", "the `FILE` of the access log; - for standard output")
 	f.IntVar(&l.accessRate, "access-log-rate", 1000, "log at most this `NUMBER` of requests a second, and count the others; 0 for no limit")
-	f.StringVar(&l.security, "security-log", "", "the `FILE` of log-ins, sign-ups, changes of passwords and decisions of moderators; - for standard output (default: the log)")
+	f.StringVar(&l.security, "security-log", "", "the `FILE` for log-ins, sign-ups, password changes and moderator decisions; - for standard output (default: the log)")
 }
 
 // logs are the logs of a site. Writing to them never blocks.
@@ -105,7 +105,7 @@ func (l *logs) logger(c *shell.Command, path string, json bool, level slog.Level
 }
 
 // reopenOnHangup reopens the files on each SIGHUP, for logrotate, until ctx ends. Without files,
-// SIGHUP ends retwis, as it ends other programs whose terminal is closed. That does not apply to a
+// SIGHUP ends retwis, as it ends other programs whose terminal is closed, unless retwis is a
 // systemd service, which has no terminal.
 func (l *logs) reopenOnHangup(ctx context.Context, getenv func(string) string) (stop func()) {
 	if !l.hasFiles() && getenv("INVOCATION_ID") == "" {
@@ -145,7 +145,7 @@ func (l *logs) hasFiles() bool {
 func (l *logs) reopen() {
 	for path, w := range l.writers {
 		if err := w.Reopen(); err != nil {
-			l.main.Error("cannot reopen a log file; logging continues to the old one", "file", path, "error", err)
+			l.main.Error("cannot reopen a log file; logging continues to the old file", "file", path, "error", err)
 		}
 	}
 }
@@ -166,7 +166,7 @@ func (l *logs) dropped() map[string]uint64 {
 	return all
 }
 
-// Close writes the remaining lines.
+// Close writes the remaining lines and closes the logs.
 func (l *logs) Close() error {
 	var all []error
 	for _, w := range l.writers {

@@ -19,8 +19,8 @@ func newSeed(env shell.Env) *cobra.Command {
 		Short: "Add sample users, follows and posts to a database",
 		Long: `Adds users, follows and posts that look realistic: a few users with very many followers,
 times spread over the last month, readable texts. The same seed gives the same network on
-the same day. All users have the same password, so use it only on a
-database for tests.`,
+the same day. All users have the same password, so use "retwis
+seed" only on a test database.`,
 		Example: `  retwis seed --users 1000 --follows 20000 --posts 10000
   retwis seed --users 50 --follows 300 --posts 200 --redis redis://localhost --json`,
 		Args: shell.NoArguments,
@@ -63,15 +63,15 @@ func runSeed(ctx context.Context, c *shell.Command, db *site.Database, opt seed.
 	if err != nil {
 		return site.InvalidInput(err)
 	}
-	took := time.Since(start)
+	elapsed := time.Since(start)
 	if c.JSON {
 		return json.NewEncoder(c.Stdout).Encode(struct {
 			seed.Result
 			Seconds float64 `json:"seconds"`
-		}{result, took.Seconds()})
+		}{result, elapsed.Seconds()})
 	}
 	_, err = fmt.Fprintf(c.Stdout, "added %s, %s and %s in %.1f s; log in as %q with the password %q\n",
 		shell.Plural(result.Users, "user", "users"), shell.Plural(result.Follows, "follow", "follows"),
-		shell.Plural(result.Posts, "post", "posts"), took.Seconds(), result.Name, result.Password)
+		shell.Plural(result.Posts, "post", "posts"), elapsed.Seconds(), result.Name, result.Password)
 	return err
 }

@@ -24,6 +24,7 @@ func Commands(env shell.Env) []*cobra.Command {
 	return []*cobra.Command{newServe(env), newWork(env), newJobs(env), newSeed(env), newImport2009(env), newCheck(env)}
 }
 
+// serveFlags are the flags of retwis serve.
 type serveFlags struct {
 	addr         address
 	socketMode   fileMode
@@ -58,7 +59,7 @@ func (f *serveFlags) check() error {
 	case f.conns < 0:
 		return fmt.Errorf("--connections: %d is negative", f.conns)
 	case f.cache < minCache:
-		return fmt.Errorf("--client-cache: %s is too little: use at least 1MB", f.cache.String())
+		return fmt.Errorf("--client-cache: %s is too small: use at least 1MB", f.cache.String())
 	case f.celebrity < 1:
 		return fmt.Errorf("--celebrity-followers: %d is less than 1", f.celebrity)
 	case f.homeIdle < time.Hour:
@@ -72,17 +73,17 @@ func newServe(env shell.Env) *cobra.Command {
 		Use:   "serve",
 		Short: "Serve the site",
 		Long: `Serves Retwis until it is stopped with Ctrl-C or SIGTERM; requests in progress are
-answered first. A variable in brackets also sets a flag; the flag takes precedence.
+answered first. The variable in brackets also sets the flag; the flag takes precedence.
 
 Without --redis, retwis runs its own server, with the data in $XDG_DATA_HOME/retwis or
 ~/.local/share/retwis. The first line of the output shows the address of the site and
 where the data is.
 
-If the database cannot be reached at the start, retwis tries for as long as --wait, and
-longer if the database is loading its data.
+If the database cannot be reached at the start, retwis retries for up to --wait, and longer
+if the database is loading its data.
 
-With --acme or --tls-cert it serves HTTPS, with HTTP/2. As a service of systemd of the
-type notify it reports when it is ready, when it stops, and that it is alive.
+With --acme or --tls-cert the site is served over HTTPS, with HTTP/2. As a systemd service
+of type notify, retwis reports when it is ready, when it stops, and that it is alive.
 
 ` + limitsHelp(),
 		Example: `  retwis serve --demo
@@ -93,7 +94,7 @@ type notify it reports when it is ready, when it stops, and that it is alive.
 	})
 	flags := serveFlags{addr: "127.0.0.1:8080", socketMode: 0o660, cache: store.DefaultCacheBytes}
 	f := c.Flags()
-	f.Var(&flags.addr, "addr", "the address to listen on: a port, unix:PATH, or systemd:NAME for a socket of systemd; that of the name web, if there is one, is the default")
+	f.Var(&flags.addr, "addr", "the address to listen on: a port, unix:PATH, or systemd:NAME for a socket of systemd; the socket named web, if there is one, is the default")
 	f.Var(&flags.socketMode, "socket-mode", "the permissions of a unix socket")
 	f.Var(&flags.adminAddr, "admin-addr", "the address of /metrics, /healthz, /readyz and /debug/pprof/ for operators; empty for none")
 	flags.tls.add(c)
@@ -107,9 +108,9 @@ type notify it reports when it is ready, when it stops, and that it is alive.
 	f.DurationVar(&flags.drain, "drain", 0, "how long to continue serving after a stop, while /readyz already returns 503")
 	f.Var(&flags.cache, "client-cache", "how much memory the cache of database reads may take, for all masters of a Cluster together")
 	f.BoolVar(&flags.demo, "demo", false, "fill an empty database with sample users and posts, and print a login")
-	f.BoolVar(&flags.secure, "secure-cookies", false, "mark cookies Secure, for a site behind a proxy that speaks TLS")
+	f.BoolVar(&flags.secure, "secure-cookies", false, "mark cookies Secure, for a site behind a proxy that terminates TLS")
 	f.Var(&flags.proxies, "trusted-proxies", "the networks of proxies whose X-Forwarded-For is trusted")
-	f.IntVar(&flags.conns, "connections", 500, "how many connections an address may have open, 0 for any number; trusted proxies may have any")
+	f.IntVar(&flags.conns, "connections", 500, "how many connections a client address may have open; 0 for no limit; trusted proxies have no limit")
 	site.AddShare(c, &flags.share)
 	addCelebrity(c, &flags.celebrity)
 	f.DurationVar(&flags.homeIdle, "home-idle", 30*24*time.Hour, "on a Cluster: how long after its last view a home timeline expires; the next view rebuilds it")
@@ -136,12 +137,12 @@ type notify it reports when it is ready, when it stops, and that it is alive.
 	})
 }
 
-// addCelebrity adds a flag on which all processes of a site must agree.
+// addCelebrity adds --celebrity-followers, which must be the same for all processes of a site.
 func addCelebrity(c *shell.Command, to *int64) {
 	c.Flags().Int64Var(to, "celebrity-followers", 5_000, "on a Cluster: posts of an author with more followers are merged into home timelines when those are read")
 }
 
-// backlog returns the limit as app.Options has it.
+// backlog returns --max-backlog as app.Options.MaxBacklog, where -1 means no limit.
 func (f *serveFlags) backlog() int64 {
 	if f.maxBacklog == 0 {
 		return -1
@@ -149,8 +150,8 @@ func (f *serveFlags) backlog() int64 {
 	return f.maxBacklog
 }
 
-// useACMEPorts sets the ports that browsers and the certificate authority use, unless others are
-// given.
+// useACMEPorts sets the ports that browsers and the certificate authority use, unless flags or
+// variables set others.
 func (f *serveFlags) useACMEPorts(c *shell.Command) {
 	if !given(c, "addr") {
 		f.addr = ":443"
@@ -165,7 +166,8 @@ func given(c *shell.Command, flag string) bool {
 	return c.Flags().Changed(flag) || c.Getenv(shell.Variable(flag)) != ""
 }
 
-// serve listens first, so that a port in use is reported before an embedded server is started.
+// serve serves the site. serve listens first, so that a port in use is reported before an embedded
+// server is started.
 func serve(ctx context.Context, c *shell.Command, flags serveFlags, logs *logs) (err error) {
 	log := logs.main
 	base, err := site.BaseURL(c)
@@ -223,8 +225,8 @@ func serve(ctx context.Context, c *shell.Command, flags serveFlags, logs *logs) 
 	server := httpserver.New(pages.Handler(), log)
 	pages.BoundConnections(server, flags.conns)
 	run.add(main, server, source)
-	// Open pages reconnect to another process, or to this one once it serves again; Close waits for
-	// the goodbye messages.
+	// CloseEvents asks open pages to reconnect, to another process or to this one after a restart;
+	// Close waits until these messages have been sent.
 	run.servers[0].server.RegisterOnShutdown(pages.CloseEvents)
 	if admin != nil {
 		log.Info("serving the pages for operators", "url", url(admin, false))
@@ -237,16 +239,16 @@ func serve(ctx context.Context, c *shell.Command, flags serveFlags, logs *logs) 
 		run.add(redirect, redirector, nil)
 	}
 	run.background = func(ctx context.Context) {
-		var watch sync.WaitGroup
-		watch.Go(func() { site.WatchMemory(ctx, db.Store, log) })
-		order(ctx, main.Addr(), flags.tls.domains)
-		watch.Wait()
+		var wg sync.WaitGroup
+		wg.Go(func() { site.WatchMemory(ctx, db.Store, log) })
+		orderCertificates(ctx, main.Addr(), flags.tls.domains)
+		wg.Wait()
 	}
 	return run.untilDone(ctx)
 }
 
-// demo fills an empty database. It refuses a database with users, so the site is not served: it
-// could be mistaken for the demo.
+// demo fills an empty database with sample data if wanted is set. For a database with users it
+// returns an error, so that the site is not mistaken for the demo.
 func demo(ctx context.Context, db *site.Database, wanted bool) (seed.Login, error) {
 	if !wanted {
 		return seed.Login{}, nil

@@ -16,7 +16,7 @@ import (
 	"retwis/internal/certificates"
 )
 
-// grace is how long requests in progress may take to finish.
+// grace is how long requests in progress may take to finish after a stop.
 const grace = 10 * time.Second
 
 // serving is a server and its listener.
@@ -69,7 +69,7 @@ type running struct {
 	servers []*serving
 
 	drain      time.Duration         // how long to continue serving after a stop is requested
-	draining   func()                // makes the site report that it is stopping; may be nil
+	draining   func()                // makes /readyz report that the site is stopping; may be nil
 	background func(context.Context) // runs while the site is served; may be nil
 }
 
@@ -80,8 +80,8 @@ func (r *running) add(listener net.Listener, server *http.Server, source certifi
 	r.servers = append(r.servers, newServing(listener, server))
 }
 
-// untilDone serves until ctx is done, then returns nil, or until a server fails. All its goroutines
-// have ended when it returns.
+// untilDone serves until ctx is done, then returns nil, or until a server fails. All goroutines of
+// untilDone have ended when it returns.
 func (r *running) untilDone(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -98,26 +98,27 @@ func (r *running) untilDone(ctx context.Context) error {
 	if r.background != nil {
 		wg.Go(func() { r.background(ctx) })
 	}
-	alive, dead := context.WithCancel(context.Background())
-	defer dead()
+	watchdogCtx, stopWatchdog := context.WithCancel(context.Background())
+	defer stopWatchdog()
 	r.notify(daemon.SdNotifyReady)
-	wg.Go(func() { r.watchdog(alive) })
+	wg.Go(func() { r.watchdog(watchdogCtx) })
 	var err error
 	select {
 	case <-ctx.Done():
 		r.notify(daemon.SdNotifyStopping)
-		err = r.drained(failed)
+		err = r.waitForDrain(failed)
 	case err = <-failed:
 		stop()
 	}
 	shutDown(r.log, r.servers)
-	dead()
+	stopWatchdog()
 	wg.Wait()
 	return err
 }
 
-// drained continues serving for a while, so that load balancers notice that it is stopping.
-func (r *running) drained(failed <-chan error) error {
+// waitForDrain continues serving for r.drain, so that load balancers notice that the process is
+// stopping.
+func (r *running) waitForDrain(failed <-chan error) error {
 	if r.draining != nil {
 		r.draining()
 	}
@@ -133,7 +134,7 @@ func (r *running) drained(failed <-chan error) error {
 	return nil
 }
 
-// notify notifies systemd, if systemd has asked for it.
+// notify sends a state to systemd, if systemd has requested notifications.
 func (r *running) notify(state string) {
 	if _, err := daemon.SdNotify(false, state); err != nil {
 		r.log.Warn("cannot notify systemd", "error", err)
@@ -160,12 +161,12 @@ func (r *running) watchdog(ctx context.Context) {
 
 // shutDown stops all servers concurrently.
 func shutDown(log *slog.Logger, servers []*serving) {
-	end, cancel := context.WithTimeout(context.Background(), grace)
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
 	var wg sync.WaitGroup
 	for _, s := range servers {
 		wg.Go(func() {
-			if err := s.stop(end); err != nil {
+			if err := s.stop(ctx); err != nil {
 				log.Warn("requests were cut off", "addr", s.listener.Addr().String(), "after", grace.String())
 			}
 		})

@@ -28,12 +28,12 @@ type tlsFlags struct {
 
 func (t *tlsFlags) add(c *shell.Command) {
 	f := c.Flags()
-	f.StringSliceVar(&t.domains, "acme", nil, "serve HTTPS for this `DOMAIN`, with a certificate that Let's Encrypt issues; repeatable. --addr is then :443 and --redirect-addr :80, if not given")
-	f.StringVar(&t.email, "acme-email", "", "the address that Let's Encrypt writes to")
-	f.StringVar(&t.directory, "acme-directory", "", "the `URL` of another authority that speaks ACME")
-	f.StringVar(&t.cache, "acme-cache", "", "the directory for its certificates (default: certificates, in the data directory)")
-	f.StringVar(&t.cert, "tls-cert", "", "serve HTTPS with the certificate in this `FILE`, which is read again when it changes")
-	f.StringVar(&t.key, "tls-key", "", "the `FILE` with its key")
+	f.StringSliceVar(&t.domains, "acme", nil, "serve HTTPS for this `DOMAIN`, with a certificate from Let's Encrypt; repeatable; then --addr defaults to :443 and --redirect-addr to :80")
+	f.StringVar(&t.email, "acme-email", "", "the email address to which Let's Encrypt writes")
+	f.StringVar(&t.directory, "acme-directory", "", "the `URL` of another certificate authority with ACME")
+	f.StringVar(&t.cache, "acme-cache", "", "the directory for ACME certificates (default: certificates, in the data directory)")
+	f.StringVar(&t.cert, "tls-cert", "", "serve HTTPS with the certificate in this `FILE`, which is reloaded when it changes")
+	f.StringVar(&t.key, "tls-key", "", "the `FILE` with the key of the certificate")
 	f.Var(&t.redirect, "redirect-addr", "an address for plain HTTP that redirects to HTTPS; empty for none")
 	f.BoolVar(&t.subdomains, "hsts-subdomains", false, "tell browsers to use HTTPS for all subdomains, too")
 }
@@ -80,8 +80,8 @@ func (t *tlsFlags) source(c *shell.Command, log *slog.Logger) (certificates.Sour
 	return nil, nil
 }
 
-// cacheDir returns the directory for ACME certificates: with the data of an embedded server, or
-// where that would be.
+// cacheDir returns the directory for ACME certificates: in the data directory of an embedded
+// server, or where that directory would be.
 func (t *tlsFlags) cacheDir(c *shell.Command) (string, error) {
 	if t.cache != "" {
 		return t.cache, nil
@@ -102,7 +102,7 @@ func (t *tlsFlags) cacheDir(c *shell.Command) (string, error) {
 	return filepath.Join(dir, "certificates"), nil
 }
 
-// port returns the port of an address, to redirect to it.
+// port returns the port of an address to which requests are redirected, or 443 if it has none.
 func port(addr net.Addr) string {
 	_, port, err := net.SplitHostPort(addr.String())
 	if err != nil {
@@ -114,14 +114,14 @@ func port(addr net.Addr) string {
 const (
 	// orderTime bounds the wait for the first certificate of a domain.
 	orderTime = 2 * time.Minute
-	// orderPause is the pause before an order is retried; it doubles up to maxPause. Let's Encrypt
-	// allows five failures an hour for a name.
+	// orderPause is the pause before an order is retried; the pause doubles up to maxPause. Let's
+	// Encrypt allows five failures an hour for a name.
 	orderPause, maxPause = 5 * time.Minute, time.Hour
 )
 
-// order obtains the certificates of all domains, so that no visitor has to wait for one and
-// failures are logged at startup. It retries what fails.
-func order(ctx context.Context, addr net.Addr, domains []string) {
+// orderCertificates obtains the certificates of all domains, so that no visitor has to wait for a
+// certificate, and failures are logged at startup. Failed orders are retried.
+func orderCertificates(ctx context.Context, addr net.Addr, domains []string) {
 	var wg sync.WaitGroup
 	for _, domain := range domains {
 		wg.Go(func() {
@@ -137,7 +137,8 @@ func order(ctx context.Context, addr net.Addr, domains []string) {
 	wg.Wait()
 }
 
-// hasCertificate connects to the site itself for a domain, as a visitor does.
+// hasCertificate connects to the site for a domain, as a visitor does, and reports whether there is
+// a certificate.
 func hasCertificate(ctx context.Context, addr net.Addr, domain string) bool {
 	ctx, cancel := context.WithTimeout(ctx, orderTime)
 	defer cancel()

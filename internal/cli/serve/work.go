@@ -29,15 +29,15 @@ type workFlags struct {
 func newWork(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "work",
-		Short: "Do the background work of a site, without serving it",
-		Long: `Takes background work from the queues of a site until it is stopped with Ctrl-C or
-SIGTERM: posts that go to very many followers, deletions, repairs. Each process of "retwis
-serve" does this too, unless it runs with --work=false; run "retwis work" on other machines
-when posts reach followers too late. Any number of these processes can be started and
-stopped, or killed, at any time: another one takes over unfinished work after a few
-seconds. It sends mails and imports lists: give it the same --limit as the site.
+		Short: "Run the background jobs of a site, without serving it",
+		Long: `Runs background jobs from the queues of a site until it is stopped with Ctrl-C or SIGTERM:
+posts to very many followers, deletions, repairs. Each process of "retwis serve" does this,
+too, unless it runs with --work=false; run "retwis work" on other machines when posts reach
+followers too late. Any number of these processes can be started and stopped, or killed, at
+any time: another process takes over unfinished jobs after a few seconds. The jobs include
+sending mails and importing lists: set the same --limit as for the site.
 
-As a service of systemd of the type notify it reports when it is ready, when it stops, and
+As a systemd service of type notify, retwis reports when it is ready, when it stops, and
 that it is alive.`,
 		Example: `  retwis work --redis redis://:secret@db.example.com
   retwis work --redis redis://db.example.com --admin-addr 127.0.0.1:9091`,
@@ -73,7 +73,7 @@ that it is alive.`,
 	})
 }
 
-// work does background work until ctx ends.
+// work runs background jobs until ctx ends.
 func work(ctx context.Context, c *shell.Command, flags workFlags, logs *logs) (err error) {
 	log := logs.main
 	listeners, err := listen(ctx, endpoint{"--admin-addr", flags.adminAddr.address, flags.socketMode, true})

@@ -28,13 +28,13 @@ type Adapted[E, V any] struct {
 	Index Index[E, V]
 	// Reader reads records from files.
 	Reader RecordReader
-	// Entry converts an entry of the index for Entries, Own converts it back, and Value returns its
-	// value in the index.
+	// Entry converts an entry of the index to an Entry, Own converts an Entry back, and Value
+	// returns the value of an Entry in the index.
 	Entry func(e E) Entry
 	Own   func(e Entry) E
 	Value func(e Entry) V
-	// NeedsSource is the error to report if the index stores nothing to compare itself with, so
-	// that verify and repair need a source. It is nil if they do not.
+	// NeedsSource is the error of Verify and Repair without a source, for an index that stores
+	// nothing with which to compare its entries. For other indexes NeedsSource is nil.
 	NeedsSource error
 }
 
@@ -145,7 +145,7 @@ func (a Adapted[E, V]) hashes(ctx context.Context, src Source) (index.Source[V],
 	return objects, CheckObjects(ctx, src, objects)
 }
 
-// Failing yields only err.
+// Failing returns an iterator that yields only err.
 func Failing(err error) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) { yield(Entry{}, err) }
 }

@@ -29,10 +29,10 @@ type Command struct {
 	SMTP  string   // --smtp
 	Base  string   // --base-url
 	JSON  bool     // --json
-	// Creates lets a command that fills a database create the directory of an embedded one. All
-	// other commands refuse a directory without a database.
+	// Creates is set for commands that fill a database: they may create the directory of an
+	// embedded database. All other commands refuse a directory without a database.
 	Creates bool
-	// Check validates arguments and flags before the database is opened. It may be nil.
+	// Check validates arguments and flags before the database is opened. Check may be nil.
 	Check func(args []string) error
 
 	variables func(flag string) bool // reports whether a flag can be set by a variable
@@ -40,7 +40,7 @@ type Command struct {
 	allowSite bool // --allow-site
 }
 
-// New returns a command without flags. Its help lists flags in the order in which they are added.
+// New returns a command without flags. The help lists flags in the order in which they are added.
 func New(env Env, cmd *cobra.Command) *Command {
 	cmd.Flags().SortFlags = false
 	return &Command{
@@ -61,9 +61,9 @@ func (c *Command) AddRedis() {
 // AddJSON adds --json.
 func (c *Command) AddJSON(usage string) { c.Flags().BoolVar(&c.JSON, "json", false, usage) }
 
-// FromEnv lets variables set all flags except the given ones: RETWIS_ADMIN_ADDR sets --admin-addr.
+// FromEnv lets variables set all flags but those in except: RETWIS_ADMIN_ADDR sets --admin-addr.
 // A flag on the command line takes precedence. Without FromEnv only --redis has a variable. Flags
-// that change what the command does must be excepted.
+// that change what the command does must be in except.
 func (c *Command) FromEnv(except ...string) {
 	except = append(except, "help", "allow-site")
 	c.variables = func(flag string) bool { return !slices.Contains(except, flag) }
@@ -98,8 +98,8 @@ func (c *Command) Build(run func(ctx context.Context, args []string) error) *cob
 	return c.Command
 }
 
-// checkRedis validates the database URL and the variables for an embedded server. Its error does
-// not reveal the password in the URL.
+// checkRedis validates the database URL and the variables for an embedded server. The error of
+// checkRedis does not reveal the password in the URL.
 func (c *Command) checkRedis() error {
 	flag := c.Flags().Lookup("redis")
 	if flag == nil {
@@ -146,7 +146,7 @@ func (c *Command) OpenStore(ctx context.Context, opt store.Options) (*store.Stor
 	db, err := store.Open(ctx, url, opt)
 	switch {
 	case errors.Is(err, store.ErrNoDatabase):
-		return nil, Hint(err, "Name it with --redis or "+c.Variable("redis")+".")
+		return nil, Hint(err, "Name the database with --redis or "+c.Variable("redis")+".")
 	case err != nil:
 		return nil, err
 	}
@@ -169,19 +169,19 @@ func (c *Command) database() (string, error) {
 
 // RefuseSite returns an error if a toolkit command would use a database that holds a site and
 // --allow-site is not set: its writes and deletions would hit the site's keys. where names the
-// database in the error, if it is not the one of --redis. It takes one round trip.
+// database in the error, if it is not the database of --redis. RefuseSite takes one round trip.
 func (c *Command) RefuseSite(ctx context.Context, client rueidis.Client, where string) error {
 	if !c.Toolkit || c.allowSite {
 		return nil
 	}
-	holds, err := adopt.Exists(ctx, client)
+	hasSite, err := adopt.Exists(ctx, client)
 	if errors.Is(err, adopt.Err2009) {
-		holds, err = true, nil
+		hasSite, err = true, nil
 	}
 	switch {
 	case rediserr.Of(err) == rediserr.Denied: // a user without read access to these keys cannot change them
 		return nil
-	case err != nil || !holds:
+	case err != nil || !hasSite:
 		return err
 	}
 	return Usage(fmt.Errorf("%s holds a site, whose keys this command could change: use another database, or --allow-site to proceed",
@@ -238,16 +238,16 @@ func Group(cmd *cobra.Command, children ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// Arguments checks the number of arguments; most is -1 for no limit. The error shows the usage line
-// followed by note.
-func Arguments(least, most int, note string) cobra.PositionalArgs {
+// Arguments checks the number of arguments; maxArgs is -1 for no limit. The error shows the usage
+// line followed by note.
+func Arguments(minArgs, maxArgs int, note string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		usage := strings.Replace(cmd.UseLine(), " [flags]", "", 1) + note
 		switch {
-		case len(args) < least:
+		case len(args) < minArgs:
 			return fmt.Errorf("missing argument: %s", usage)
-		case most >= 0 && len(args) > most:
-			return fmt.Errorf("unexpected argument %q: %s", args[most], usage)
+		case maxArgs >= 0 && len(args) > maxArgs:
+			return fmt.Errorf("unexpected argument %q: %s", args[maxArgs], usage)
 		}
 		return nil
 	}
@@ -261,7 +261,7 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// otherNames maps our commands to the names they have in other tools.
+// otherNames maps commands to their names in other tools.
 var otherNames = map[string][]string{
 	"select": {"query", "match", "find", "search", "scan"},
 	"put":    {"set", "insert", "create", "import"},
@@ -271,7 +271,7 @@ var otherNames = map[string][]string{
 	"verify": {"check"},
 }
 
-// UnknownCommand rejects an argument that is not a command and suggests one.
+// UnknownCommand rejects an argument that is not a command, and suggests a command.
 func UnknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

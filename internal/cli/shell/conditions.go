@@ -29,7 +29,7 @@ type Conditions[C any] struct {
 	Prefix                            func(column, prefix string) C
 }
 
-// New converts a typed condition.
+// New converts a condition to C.
 func (m Conditions[C]) New(c Condition) C {
 	switch c.Operator {
 	case "..":
@@ -54,10 +54,10 @@ func (m Conditions[C]) New(c Condition) C {
 	return m.Eq(c.Column, c.Low)
 }
 
-// operators lists the operators, longer ones first.
+// operators lists the operators, the longer operators first.
 var operators = [...]string{"==", ">=", "<=", ">", "<", "="}
 
-// ParseConditions parses conditions on the given columns. Its errors are usage errors.
+// ParseConditions parses conditions on the given columns. All errors are usage errors.
 func ParseConditions(args []string, columns []index.Column) ([]Condition, error) {
 	var all []Condition
 	for _, arg := range args {

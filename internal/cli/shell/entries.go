@@ -60,18 +60,19 @@ type Entry struct {
 // Declaration holds the flags that declare a new index.
 type Declaration interface {
 	Add(c *Command)
-	// Open opens the index that the flags declare, or without them the existing index.
-	Open(ctx context.Context, client rueidis.Client, key string, given func(flag string) bool) (Entries, error)
+	// Open opens the index that the flags declare, or without them the existing index. changed
+	// reports whether a flag is set.
+	Open(ctx context.Context, client rueidis.Client, key string, changed func(flag string) bool) (Entries, error)
 }
 
 // AddPartitions adds --partitions, for a new index.
 func (c *Command) AddPartitions(n *int) {
-	c.Flags().IntVar(n, "partitions", 1, "when it is created: spread it over this `NUMBER` of slots of a Cluster")
+	c.Flags().IntVar(n, "partitions", 1, "on creation: spread the entries over this `NUMBER` of slots of a Cluster")
 }
 
 // CheckDeclared returns x, which flags have declared, and an error if the existing index was
-// declared differently, so that a command fails before it reads input. err is the error of the
-// flags.
+// declared differently, so that a command fails before it reads input. err is the error of
+// constructing x.
 func CheckDeclared[X interface {
 	Len(ctx context.Context) (int64, error)
 }](ctx context.Context, x X, err error) (X, error) {
@@ -105,10 +106,10 @@ func (n EntriesNoun) Commands(env Env) []*cobra.Command {
 		}.Commands(env)...)
 }
 
-func (n EntriesNoun) command(env Env, use string, least, most int) *Command {
+func (n EntriesNoun) command(env Env, use string, minArgs, maxArgs int) *Command {
 	name, _, _ := strings.Cut(use, " ")
 	help := n.Help[name]
-	return New(env, &cobra.Command{Use: use, Short: help.Short, Long: help.Long, Example: help.Example, Args: Arguments(least, most, "")})
+	return New(env, &cobra.Command{Use: use, Short: help.Short, Long: help.Long, Example: help.Example, Args: Arguments(minArgs, maxArgs, "")})
 }
 
 // Noun returns a Noun that opens an existing index.
@@ -203,7 +204,7 @@ func (n EntriesNoun) remove(env Env) *cobra.Command {
 
 func (n EntriesNoun) selects(env Env) *cobra.Command {
 	c := n.command(env, "select [flags] KEY [CONDITION...]", 1, -1)
-	c.SuggestFor = []string{"query"} // its former name
+	c.SuggestFor = []string{"query"} // the former name of select
 	var page PageFlags
 	var fetch fetchFlags
 	page.Add(c)
@@ -240,13 +241,13 @@ type entriesTarget struct {
 	noun        EntriesNoun
 	verb        Verb
 	declaration Declaration
-	given       func(flag string) bool
+	changed     func(flag string) bool
 }
 
 // AddFlags implements Target.
 func (t *entriesTarget) AddFlags(c *Command) {
 	if t.verb == Adopt || t.verb == Rebuild {
-		t.declaration, t.given = t.noun.Declaration(), c.Flags().Changed
+		t.declaration, t.changed = t.noun.Declaration(), c.Flags().Changed
 		t.declaration.Add(c)
 	}
 }
@@ -256,7 +257,7 @@ func (t *entriesTarget) Run(ctx context.Context, db *store.Store, key string, sr
 	open := t.noun.open
 	if t.declaration != nil {
 		open = func(ctx context.Context, client rueidis.Client, key string) (Entries, error) {
-			return t.declaration.Open(ctx, client, key, t.given)
+			return t.declaration.Open(ctx, client, key, t.changed)
 		}
 	}
 	x, err := open(ctx, db.Client(), key)

@@ -22,9 +22,9 @@ type Env struct {
 	Stdin   io.Reader
 	Stdout  io.Writer
 	Stderr  io.Writer
-	Version string // empty for that of the build
-	Commit  string // empty for that of the build
-	// Toolkit is set for toolkit commands, which have a database and variables of their own, apart
-	// from the site's.
+	Version string // empty for the version of the build
+	Commit  string // empty for the commit of the build
+	// Toolkit is set for toolkit commands, which have a database and variables of their own,
+	// separate from the site's.
 	Toolkit bool
 }

@@ -19,23 +19,23 @@ const (
 // WithEnvFile returns a lookup function for the process's variables and for the settings of the
 // installed service. Without the settings, root's cron would look for the site's database in root's
 // home directory. Variables of the process take precedence. If EnvFile is unreadable it is ignored,
-// as users without access to it have databases of their own; a file named by RETWIS_ENV_FILE must
-// be readable.
+// because users without access to the file have databases of their own; a file named by
+// RETWIS_ENV_FILE must be readable.
 func WithEnvFile(lookup func(string) (string, bool)) (getenv func(string) string, err error) {
-	path, implied := EnvFile, map[string]string{"RETWIS_REDIS": packageRedis}
-	named, _ := lookup("RETWIS_ENV_FILE")
-	if named != "" {
-		path, implied = named, nil
+	path, defaults := EnvFile, map[string]string{"RETWIS_REDIS": packageRedis}
+	customPath, _ := lookup("RETWIS_ENV_FILE")
+	if customPath != "" {
+		path, defaults = customPath, nil
 	}
 	text, err := os.ReadFile(path)
 	settings := map[string]string{}
 	switch {
 	case err == nil:
 		settings = parseEnvFile(string(text))
-	case named != "":
+	case customPath != "":
 		return nil, Usage(fmt.Errorf("the variable RETWIS_ENV_FILE: %w", err))
 	default:
-		implied = nil
+		defaults = nil
 	}
 	return func(name string) string {
 		if value, ok := lookup(name); ok {
@@ -44,7 +44,7 @@ func WithEnvFile(lookup func(string) (string, bool)) (getenv func(string) string
 		if value, ok := settings[name]; ok {
 			return value
 		}
-		return implied[name]
+		return defaults[name]
 	}, nil
 }
 
@@ -84,7 +84,7 @@ func parseEnvFile(text string) map[string]string {
 // continue after a backslash at the end of a line, or within quotes.
 func envValue(text string) (value, rest string) {
 	var b strings.Builder
-	kept := 0 // length that trimming must keep: quoted blanks
+	kept := 0 // length of the prefix that trimming must keep: it may end with quoted blanks
 	quote := byte(0)
 	for i := 0; i < len(text); i++ {
 		c := text[i]

@@ -112,5 +112,5 @@ func IsUsage(err error) bool {
 // Hint returns err with a second line that says what to do.
 func Hint(err error, hint string) error { return &hintedError{err, hint} }
 
-// Exit returns an error that makes the program exit with code. It prints err, which may be nil.
+// Exit returns an error that makes the program print err, unless err is nil, and exit with code.
 func Exit(code int, err error) error { return &exitError{code, err} }

@@ -18,31 +18,30 @@ type fetchFlags struct {
 	repair  bool
 }
 
-// FetchHelp explains the flags of select commands that show hashes.
-const FetchHelp = `--fetch shows the hashes of the ids, whose key is the pattern with the id in place of
-{id}, and with --json each result has its hash. Ids whose hash does not exist, and entries
-that do not have the values of their hash, are listed on standard error; --repair
-corrects them.`
+// FetchHelp describes the flags of select commands that show hashes.
+const FetchHelp = `--fetch shows the hash of each id: its key is the pattern with the id in place of {id}.
+With --json each result contains its hash. Ids whose hash does not exist, and entries whose
+values differ from their hash, are listed on standard error; --repair corrects them.`
 
 // idInKey is the placeholder for the ID in the pattern of --fetch.
 const idInKey = "{id}"
 
 func (f *fetchFlags) add(c *Command) {
 	c.Flags().StringVar(&f.pattern, "fetch", "", "show the hashes of the ids: their `KEY` with {id} in place of the id, as in 'user:{id}'")
-	c.Flags().BoolVar(&f.repair, "repair", false, "with --fetch: correct entries that disagree with their hashes")
+	c.Flags().BoolVar(&f.repair, "repair", false, "with --fetch: correct entries that differ from their hashes")
 }
 
-func (f *fetchFlags) check(given func(flag string) bool) error {
+func (f *fetchFlags) check(changed func(flag string) bool) error {
 	switch {
-	case f.repair && !given("fetch"):
-		return Usage(errors.New("--repair needs --fetch: it corrects the entries of the hashes that are shown"))
-	case given("fetch") && !strings.Contains(f.pattern, idInKey):
+	case f.repair && !changed("fetch"):
+		return Usage(errors.New("--repair needs --fetch: --repair corrects the entries of the hashes that are shown"))
+	case changed("fetch") && !strings.Contains(f.pattern, idInKey):
 		return Usage(fmt.Errorf("--fetch: %q has no {id}: write the key of a hash with {id} in place of the id, as in 'user:{id}'", f.pattern))
 	}
 	return nil
 }
 
-// fetchBatch is the number of hashes read together, which is the number of rows aligned together.
+// fetchBatch is the number of hashes that are read together. As many rows are aligned together.
 const fetchBatch = tableRows
 
 // hashPrinter prints the hashes of entries.
@@ -97,7 +96,7 @@ func (p *hashPrinter) printBatch(ctx context.Context, batch []Entry) error {
 	p.addColumns(found)
 	next := 0
 	for _, e := range batch {
-		var hash map[string]string // nil if it does not exist
+		var hash map[string]string // nil if the hash does not exist
 		if next < len(found) && found[next].ID == e.ID {
 			hash = found[next].Fields
 			next++

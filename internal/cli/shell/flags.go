@@ -19,12 +19,13 @@ type Choice struct {
 func (c *Command) AddChoice(name, usage string, values ...string) *Choice {
 	choice := &Choice{Value: values[0], values: values}
 	c.Flags().Var(choice, name, usage+": "+strings.Join(values, ", "))
-	// It fails only if the flag already has completions.
+	// RegisterFlagCompletionFunc fails only if the flag already has completions.
 	_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 	return choice
 }
 
-// CompleteArgument returns the completion for a command whose argument number n is one of words.
+// CompleteArgument returns the completion for a command whose argument n, counted from 0, is one of
+// words.
 func CompleteArgument(n int, words ...string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) != n {

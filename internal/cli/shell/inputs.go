@@ -12,14 +12,14 @@ import (
 )
 
 // Inputs are files of lines or records. A bad line is reported with its file and line number, and
-// reading continues; with Strict it is an error.
+// reading continues. If Strict is set, a bad line is an error.
 type Inputs struct {
 	Files              []File
 	Accepted, Rejected int64
 	Strict             bool // for a rebuild, where a skipped line would be lost data
 
 	command  *Command
-	unit     string // plural noun for what is read, such as "entries"
+	unit     string // what is read, in the plural, such as "entries"
 	terminal bool
 	begin    time.Time
 	shown    time.Time
@@ -63,15 +63,16 @@ func (in *Inputs) Close() {
 	}
 }
 
-// Reject reports a bad line. With Strict it returns an error, which the caller must yield last.
+// Reject reports a bad line. If Strict is set, Reject returns an error, which the caller must yield
+// last.
 func (in *Inputs) Reject(file string, line int, err error) error {
-	wrong := fmt.Errorf("%s:%d: %s", file, line, OneLine(err))
+	lineErr := fmt.Errorf("%s:%d: %s", file, line, OneLine(err))
 	if in.Strict {
-		return Hint(wrong, "Nothing was changed. Correct the line, or rebuild without bad lines with --skip-bad.")
+		return Hint(lineErr, "Nothing was changed. Correct the line, or leave out bad lines with --skip-bad.")
 	}
 	if in.Rejected++; in.Rejected <= maxRejectedShown {
 		in.clear()
-		fmt.Fprintln(in.command.Stderr, wrong)
+		fmt.Fprintln(in.command.Stderr, lineErr)
 	}
 	return nil
 }
@@ -92,7 +93,7 @@ func (in *Inputs) clear() {
 	}
 }
 
-// Report prints the summary. It returns an error if a line was rejected.
+// Report prints the summary. If a line was rejected, Report returns an error.
 func (in *Inputs) Report() error {
 	in.clear()
 	if in.Rejected > maxRejectedShown {
@@ -116,8 +117,8 @@ func (c *Command) printInput(unit string, accepted, rejected int64) (err error) 
 	return err
 }
 
-// UntilError yields the values of seq up to its first error, which failed returns once values is
-// exhausted.
+// UntilError returns the values of seq up to its first error. failed returns that error once values
+// is exhausted.
 func UntilError[E any](seq iter.Seq2[E, error]) (values iter.Seq[E], failed func() error) {
 	var first error
 	values = func(yield func(E) bool) {

@@ -6,18 +6,18 @@ import (
 	"sync"
 )
 
-// interruptible reads from a reader that may block for a long time, such as a pipe, and fails with
-// the error of its context once that is done. So a command that waits for input can clean up when
-// it is interrupted.
+// interruptible reads from a reader that may block for a long time, such as a pipe. Once its
+// context is done, Read fails with the error of the context, so that a command that is interrupted
+// while it waits for input can clean up.
 type interruptible struct {
-	ctx    context.Context // the command's context
-	from   io.ReadCloser
-	begin  sync.Once
-	chunks chan chunk
-	free   chan []byte
-	closed chan struct{}
-	rest   chunk
-	buffer []byte
+	ctx     context.Context // the command's context
+	from    io.ReadCloser
+	begin   sync.Once
+	chunks  chan chunk
+	free    chan []byte
+	closed  chan struct{}
+	pending chunk // what Read has not returned yet
+	buffer  []byte
 }
 
 // chunk is data that was read and the error that followed it.
@@ -36,7 +36,7 @@ func (r *interruptible) Read(p []byte) (int, error) {
 		r.free <- make([]byte, 64<<10)
 		go r.read()
 	})
-	if len(r.rest.data) == 0 && r.rest.err == nil {
+	if len(r.pending.data) == 0 && r.pending.err == nil {
 		if r.buffer != nil {
 			r.free <- r.buffer
 			r.buffer = nil
@@ -44,19 +44,19 @@ func (r *interruptible) Read(p []byte) (int, error) {
 		select {
 		case <-r.ctx.Done():
 			return 0, r.ctx.Err()
-		case r.rest = <-r.chunks:
-			r.buffer = r.rest.data[:cap(r.rest.data)]
+		case r.pending = <-r.chunks:
+			r.buffer = r.pending.data[:cap(r.pending.data)]
 		}
 	}
-	n := copy(p, r.rest.data)
-	if r.rest.data = r.rest.data[n:]; len(r.rest.data) > 0 {
+	n := copy(p, r.pending.data)
+	if r.pending.data = r.pending.data[n:]; len(r.pending.data) > 0 {
 		return n, nil
 	}
-	return n, r.rest.err
+	return n, r.pending.err
 }
 
-// read reads one chunk ahead. It returns when the input ends or Close is called; a blocked system
-// call lasts until the program exits.
+// read reads one chunk ahead, until the input ends or Close is called. A blocked system call lasts
+// until the program exits.
 func (r *interruptible) read() {
 	for {
 		var buffer []byte

@@ -12,17 +12,18 @@ import (
 // maxLine is the maximum length of a line in bytes.
 const maxLine = 64 << 10
 
-// Lines yields the result of parse for each line of all files. It rejects lines that parse refuses
-// or that are too long, and skips empty lines. It yields an error only if a file cannot be read.
+// Lines yields the result of parse for each line of all files. Lines rejects lines that parse
+// refuses or that are too long, and skips empty lines. It yields an error only if a file cannot be
+// read, or if a line is rejected and in.Strict is set.
 func Lines[T any](in *Inputs, parse func(line string) (T, error)) iter.Seq2[T, error] {
 	return LongLines(in, maxLine, parse)
 }
 
-// LongLines is like Lines with a maximum line length of longest bytes.
-func LongLines[T any](in *Inputs, longest int, parse func(line string) (T, error)) iter.Seq2[T, error] {
+// LongLines is like Lines with a maximum line length of maxLength bytes.
+func LongLines[T any](in *Inputs, maxLength int, parse func(line string) (T, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for _, f := range in.Files {
-			if !readLines(in, f, longest, parse, yield) {
+			if !readLines(in, f, maxLength, parse, yield) {
 				return
 			}
 		}
@@ -30,22 +31,22 @@ func LongLines[T any](in *Inputs, longest int, parse func(line string) (T, error
 }
 
 // readLines yields the lines of one file and reports whether to continue.
-func readLines[T any](in *Inputs, f File, longest int, parse func(string) (T, error), yield func(T, error) bool) bool {
-	var none T
-	for l, err := range f.lines(longest) {
+func readLines[T any](in *Inputs, f File, maxLength int, parse func(string) (T, error), yield func(T, error) bool) bool {
+	var zero T
+	for l, err := range f.lines(maxLength) {
 		if err != nil {
-			return yield(none, err)
+			return yield(zero, err)
 		}
 		if l.text == "" && l.wrong == nil {
 			continue
 		}
-		value, wrong := none, l.wrong
+		value, wrong := zero, l.wrong
 		if wrong == nil {
 			value, wrong = parse(l.text)
 		}
 		if wrong != nil {
 			if err := in.Reject(f.Name, l.number, wrong); err != nil {
-				yield(none, err)
+				yield(zero, err)
 				return false
 			}
 			continue
@@ -62,13 +63,13 @@ func readLines[T any](in *Inputs, f File, longest int, parse func(string) (T, er
 type line struct {
 	number int
 	text   string
-	wrong  error // the line is too long
+	wrong  error // set if the line is too long
 }
 
 // lines yields the lines of a file, without line endings and byte order mark. An error comes last.
-func (f File) lines(longest int) iter.Seq2[line, error] {
+func (f File) lines(maxLength int) iter.Seq2[line, error] {
 	return func(yield func(line, error) bool) {
-		r := bufio.NewReaderSize(f, longest+len("\r\n"))
+		r := bufio.NewReaderSize(f, maxLength+len("\r\n"))
 		for number := 1; ; number++ {
 			read, err := r.ReadSlice('\n')
 			long := errors.Is(err, bufio.ErrBufferFull)
@@ -84,8 +85,8 @@ func (f File) lines(longest int) iter.Seq2[line, error] {
 				text = bytes.TrimPrefix(text, []byte("\ufeff"))
 			}
 			l := line{number: number}
-			if long || len(text) > longest {
-				l.wrong = fmt.Errorf("the line is longer than %d bytes", longest)
+			if long || len(text) > maxLength {
+				l.wrong = fmt.Errorf("the line is longer than %d bytes", maxLength)
 			} else {
 				l.text = string(text)
 			}

@@ -23,11 +23,11 @@ const (
 	Adopt   Verb = "adopt"
 )
 
-// Target is what a maintenance command works on. Each command has its own.
+// Target is what a maintenance command works on. Each command has its own target.
 type Target interface {
-	// AddFlags adds flags beyond those that all nouns have.
+	// AddFlags adds the flags of the target to those that all nouns have.
 	AddFlags(c *Command)
-	// Run does the work of a command.
+	// Run runs the command.
 	Run(ctx context.Context, db *store.Store, key string, src Source, opt Options) (Report, error)
 }
 
@@ -40,11 +40,11 @@ type Noter interface {
 type Source struct {
 	Pattern string  // of the hashes' keys; empty for none
 	Inputs  *Inputs // the files; nil for none
-	Empty   bool    // it may be empty
+	Empty   bool    // the source may be empty
 }
 
-// errEmpty means that a source yields nothing: with a missing file or a mistyped pattern,
-// continuing would remove everything.
+// errEmpty is the error for a source that yields nothing, for example because a pattern is
+// mistyped: continuing would remove everything.
 var errEmpty = errors.New("the input is empty: nothing was changed")
 
 // NotEmpty yields the values of all, and errEmpty if there are none, unless the source may be
@@ -59,8 +59,8 @@ func NotEmpty[E any](src Source, all iter.Seq2[E, error]) iter.Seq2[E, error] {
 			}
 		}
 		if empty {
-			var none E
-			yield(none, errEmpty)
+			var zero E
+			yield(zero, errEmpty)
 		}
 	}
 }
@@ -80,11 +80,11 @@ func CheckObjects[V any](ctx context.Context, src Source, objects index.Source[V
 type Maintenance struct {
 	Key  string // name of the argument: KEY or NAME
 	Unit string // what an index holds, such as "entries"
-	// From is an example pattern for --from. If it is empty, that flag does not exist.
+	// From is an example pattern for --from. If From is empty, the noun has no --from.
 	From string
 	// Files reports whether verify and repair can compare with files.
 	Files bool
-	// Drop reports whether the noun has a drop command. Without one it has --empty.
+	// Drop reports whether the noun has a drop command. A noun without drop has --empty.
 	Drop bool
 	// Help holds the help of the commands. A verb without help has no command.
 	Help map[Verb]Help
@@ -95,10 +95,11 @@ type Maintenance struct {
 // Help is the help of a command.
 type Help struct{ Short, Long, Example string }
 
-// RebuildHelp ends the help of rebuild commands that read files.
-const RebuildHelp = `A rebuild that fails or is stopped changes nothing; so a bad line ends it, and the error
-names its file and number. With --skip-bad bad lines are reported and left out, and what
-they stand for is then missing; the exit code is 1. An empty input is an error, too.`
+// RebuildHelp is the last paragraph of the help of rebuild commands that read files.
+const RebuildHelp = `A rebuild that fails or is stopped changes nothing. A bad line ends the rebuild, and the
+error names its file and number. With --skip-bad bad lines are reported and left out, and
+their contents are missing afterwards; the exit code is then 1. An empty input is an error,
+too.`
 
 // Commands returns the maintenance commands of a noun.
 func (m Maintenance) Commands(env Env) []*cobra.Command {
@@ -127,7 +128,7 @@ func (m Maintenance) command(env Env, verb Verb, help Help) *cobra.Command {
 		c.Flags().BoolVar(&run.empty, "empty", false, "let an empty input remove everything")
 	}
 	if verb == Rebuild {
-		c.Flags().BoolVar(&run.skipBad, "skip-bad", false, "leave out bad lines of the files, which end the rebuild otherwise")
+		c.Flags().BoolVar(&run.skipBad, "skip-bad", false, "leave out bad lines of the files; otherwise a bad line ends the rebuild")
 		run.AddRate(c)
 		c.AddJSON("print the summary as JSON")
 	} else {
@@ -180,9 +181,9 @@ func (r *maintenanceRun) run(ctx context.Context, args []string) (err error) {
 // emptyHint explains how to remove everything on purpose.
 func emptyHint(r *maintenanceRun, key string) string {
 	if r.Drop {
-		return fmt.Sprintf("Look at the input. %q deletes the index.", r.Parent().CommandPath()+" drop "+key+" --yes")
+		return fmt.Sprintf("Check the input. %q deletes the index.", r.Parent().CommandPath()+" drop "+key+" --yes")
 	}
-	return "Look at the input. With --empty an empty one removes everything."
+	return "Check the input. With --empty an empty input removes everything."
 }
 
 // finish prints the result and returns the error that sets the exit code.

@@ -98,7 +98,7 @@ func TestMaintenance(t *testing.T) {
 		"a failure":         {args: "verify good --rate 7 --from t:*", code: 1, stderr: "retwis: rate 7 from \"t:*\"\n"},
 		"verify no files":   {args: "verify good file.csv", code: 2, stderr: "retwis: unexpected argument \"file.csv\": program noun verify KEY\nSee \"program noun verify --help\".\n"},
 		"rebuild":           {args: "rebuild good --from thing:*", stdout: "things: 3, bad: 0\n"},
-		"rebuild strictly":  {args: "rebuild good", stdin: "id,x\na,1\nb,bad\n", code: 1, stderr: "retwis: stdin:3: it is bad\nNothing was changed. Correct the line, or rebuild without bad lines with --skip-bad.\n"},
+		"rebuild strictly":  {args: "rebuild good", stdin: "id,x\na,1\nb,bad\n", code: 1, stderr: "retwis: stdin:3: it is bad\nNothing was changed. Correct the line, or leave out bad lines with --skip-bad.\n"},
 		"rebuild from CSV":  {args: "rebuild good --skip-bad", stdin: "id,x\na,1\nb,bad\n", code: 1, stdout: "things: 1, bad: 1\n", stderr: "stdin:3: it is bad\n"},
 		"two sources":       {args: "rebuild good file.csv --from thing:*", code: 2, stderr: "retwis: --from and files are two sources: use one\nSee \"program noun rebuild --help\".\n"},
 		"rebuild, examples": {args: "rebuild good --examples 1", code: 2, stderr: "retwis: unknown flag: --examples\nSee \"program noun rebuild --help\".\n"},

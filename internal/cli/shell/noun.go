@@ -39,8 +39,8 @@ func (n Noun[X]) With(ctx context.Context, c *Command, key string, do func(x X) 
 	})
 }
 
-// Build adds --json, unless json, its usage, is empty, and --redis. It returns the cobra command,
-// which calls run with what it opened and the remaining arguments.
+// Build adds --redis and, unless json is empty, --json with the usage json. Build returns the cobra
+// command, which opens the key and calls run with X and the remaining arguments.
 func (n Noun[X]) Build(c *Command, json string, run func(ctx context.Context, x X, args []string) error) *cobra.Command {
 	return n.BuildChecked(c, json, func([]string) error { return nil }, run)
 }
@@ -68,7 +68,7 @@ type Feed[X, E any] struct {
 	Write func(x X, ctx context.Context, all iter.Seq[E]) (int, error)
 }
 
-// BuildPut returns the put command, which creates what does not exist.
+// BuildPut returns the put command, which may create the database.
 func (f Feed[X, E]) BuildPut(c *Command) *cobra.Command {
 	c.AddJSON("print the summary as JSON")
 	c.AddRedis()
@@ -94,7 +94,7 @@ func (f Feed[X, E]) Run(ctx context.Context, c *Command, key string, files []str
 }
 
 // OpenDeclared opens X, and creates it if it does not exist. declared reports whether flags declare
-// X; then OpenDeclared fails, before any input is read, if the existing X was declared otherwise.
+// X. In that case OpenDeclared returns an error if the existing X was declared differently.
 func OpenDeclared[X interface {
 	Len(ctx context.Context) (int64, error)
 }](ctx context.Context, declared bool, open, create func() (X, error)) (X, error) {

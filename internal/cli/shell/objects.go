@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// Objects yields the fields of files in CSV, as Records does, or in JSON lines, one object a line.
-// JSON lines begin with a brace, which no CSV column name does. Lines that are not such an object
-// are rejected.
+// Objects yields the fields of files in CSV, as Records does, or in JSON lines, one object per
+// line. JSON lines begin with a brace, which no CSV column name does. Lines that are not such an
+// object are rejected.
 func (in *Inputs) Objects(wanted Fields) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		for _, f := range in.Files {
@@ -92,7 +92,7 @@ func parseObject(text string, wanted Fields) (r Record, err error) {
 
 // fieldText returns the text of a JSON value as a CSV column would have it: a string, the bytes of
 // a Text that is not UTF-8, the digits of a number, or the strings of a list separated by blanks.
-// null is empty.
+// The text of null is empty.
 func fieldText(value json.RawMessage) (string, error) {
 	if len(value) == 0 {
 		return "", nil

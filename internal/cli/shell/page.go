@@ -15,16 +15,16 @@ type PageFlags struct {
 // Add adds the flags.
 func (p *PageFlags) Add(c *Command) {
 	f := c.Flags()
-	f.IntVarP(&p.Limit, "limit", "n", 0, "show this many at most; 0 for all")
-	f.IntVar(&p.Offset, "offset", 0, "skip this many first")
-	f.BoolVarP(&p.Reverse, "reverse", "r", false, "show them in reverse order")
-	f.BoolVar(&p.Cursor, "cursor", false, "show the cursor of each, for --after")
+	f.IntVarP(&p.Limit, "limit", "n", 0, "show at most this many results; 0 for all")
+	f.IntVar(&p.Offset, "offset", 0, "skip this many results first")
+	f.BoolVarP(&p.Reverse, "reverse", "r", false, "show the results in reverse order")
+	f.BoolVar(&p.Cursor, "cursor", false, "show the cursor of each result, for --after")
 	c.AddAfter(&p.After)
 }
 
 // AddAfter adds --after.
 func (c *Command) AddAfter(cursor *string) {
-	c.Flags().StringVar(cursor, "after", "", "continue after the one with this `CURSOR`")
+	c.Flags().StringVar(cursor, "after", "", "continue after the result with this `CURSOR`")
 }
 
 // AddOrderBy adds --order-by.

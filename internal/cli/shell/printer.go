@@ -23,7 +23,8 @@ func (c *Command) NewPrinter(right ...bool) *Printer {
 	return p
 }
 
-// Row prints a row that JSON does not have, such as the header. Without cells it prints nothing.
+// Row prints a row of the table that is not printed as JSON, such as the header. Without cells, Row
+// prints nothing.
 func (p *Printer) Row(cells ...string) error {
 	if p.json != nil || len(cells) == 0 {
 		return nil

@@ -17,8 +17,9 @@ type Record struct {
 	Texts []string
 }
 
-// Records yields the named columns of CSV files. It rejects malformed records, and yields an error
-// only if a file cannot be read.
+// Records yields the named columns of CSV files. Malformed records are rejected; an error is
+// yielded only if a file or its header cannot be read, or if a record is rejected and in.Strict is
+// set.
 func (in *Inputs) Records(names []string) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		for _, f := range in.Files {
@@ -32,11 +33,11 @@ func (in *Inputs) Records(names []string) iter.Seq2[Record, error] {
 // Fields are the CSV columns, or JSON fields, to read.
 type Fields struct {
 	Names    []string
-	Optional []string // empty if a file or object lacks them
+	Optional []string // may be missing; their values are then empty
 }
 
-// maxCSVRecord is the maximum length of a record in bytes: an unclosed quote makes one record of
-// the rest of a file.
+// maxCSVRecord is the maximum length of a record in bytes. A record with an unclosed quote would
+// otherwise extend to the end of the file.
 const maxCSVRecord = 1 << 20
 
 func (in *Inputs) readCSV(f File, wanted Fields, yield func(Record, error) bool) (more bool) {

@@ -14,7 +14,8 @@ type (
 	Progress = maintain.Progress
 )
 
-// PrintReport prints the report of verify or repair. It returns an error if a problem is left.
+// PrintReport prints the report of verify or repair. If a problem is left, PrintReport returns an
+// error.
 func (c *Command) PrintReport(r Report) error {
 	summary := Object{{"checked", r.Checked}, {"missing", r.Missing}, {"stale", r.Stale}, {"dangling", r.Dangling}}
 	text := fmt.Sprintf("checked: %d, missing: %d, stale: %d, dangling: %d", r.Checked, r.Missing, r.Stale, r.Dangling)
@@ -27,15 +28,15 @@ func (c *Command) PrintReport(r Report) error {
 	return c.PrintProblems(r, summary, text, r.Problems()-r.Repaired)
 }
 
-// PrintAdopted prints the report of adopt. It returns an error if entries were left out.
+// PrintAdopted prints the report of adopt. If entries were left out, PrintAdopted returns an error.
 func (c *Command) PrintAdopted(r Report) error {
 	left := r.Problems()
 	return c.PrintProblems(r, Object{{"adopted", r.Checked}, {"left", left}},
 		fmt.Sprintf("adopted: %d, left as they are: %d", r.Checked, left), left)
 }
 
-// PrintProblems prints the examples of a report and a summary, as JSON or as text. It returns an
-// error if problems are left.
+// PrintProblems prints the examples of a report and a summary, as JSON or as text. If problems are
+// left, PrintProblems returns an error.
 func (c *Command) PrintProblems(r Report, summary Object, text string, left int64) error {
 	if err := c.printExamples(r); err != nil {
 		return err

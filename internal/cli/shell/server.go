@@ -10,8 +10,9 @@ import (
 	"retwis/internal/redis/store"
 )
 
-// ownServer holds the settings of an embedded server. Every command may start that server, or take
-// it over when the site ends, so the variables apply to all commands; only a few have the flags.
+// ownServer holds the settings of an embedded server. Every command may start the server, or take
+// it over when the site ends, so the variables apply to all commands. Only a few commands have the
+// flags.
 type ownServer struct {
 	flags  *pflag.FlagSet
 	fsync  Choice
@@ -21,15 +22,15 @@ type ownServer struct {
 func newOwnServer() *ownServer {
 	modes := []string{"everysec", "always"}
 	s := &ownServer{flags: pflag.NewFlagSet("", pflag.ContinueOnError), fsync: Choice{Value: modes[0], values: modes}}
-	s.flags.Var(&s.fsync, "fsync", "when our own server forces writes to the disk: everysec, always")
-	s.flags.Var(&s.memory, "max-memory", "how much memory our own server may use: auto (60 % of the machine's), none, or a size such as 2GB")
+	s.flags.Var(&s.fsync, "fsync", "when the embedded server forces writes to the disk: everysec, always")
+	s.flags.Var(&s.memory, "max-memory", "how much memory the embedded server may use: auto (60 % of the machine's), none, or a size such as 2GB")
 	return s
 }
 
 // AddServer adds the flags of an embedded server. Their variables apply to every command.
 func AddServer(c *Command) {
 	c.Flags().AddFlagSet(c.server.flags)
-	// It fails only if the flag already has completions.
+	// RegisterFlagCompletionFunc fails only if the flag already has completions.
 	_ = c.RegisterFlagCompletionFunc("fsync", cobra.FixedCompletions(c.server.fsync.values, cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -46,7 +47,7 @@ func Configure(c *Command, opt store.Options) store.Options {
 // maxMemory is the value of --max-memory: store.Options.MaxMemory.
 type maxMemory struct{ bytes int64 }
 
-// minMemory is the minimum for --max-memory, less than a server with a small site needs.
+// minMemory is the minimum of --max-memory. A server with a small site needs more.
 const minMemory = 16 << 20
 
 // Type implements pflag.Value.

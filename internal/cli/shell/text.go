@@ -24,11 +24,11 @@ func Thousands(n int64) string {
 }
 
 // Plural returns "1 key" or "2 keys".
-func Plural[N ~int | ~int64](n N, one, many string) string {
+func Plural[N ~int | ~int64](n N, singular, plural string) string {
 	if n == 1 {
-		return "1 " + one
+		return "1 " + singular
 	}
-	return strconv.FormatInt(int64(n), 10) + " " + many
+	return strconv.FormatInt(int64(n), 10) + " " + plural
 }
 
 // ForTerminal quotes a text that contains control or other non-graphic characters.
@@ -62,7 +62,7 @@ func (t Text) MarshalJSON() ([]byte, error) {
 	}{[]byte(t)})
 }
 
-// Texts converts strings.
+// Texts converts strings to Text.
 func Texts(all []string) []Text {
 	texts := make([]Text, len(all))
 	for i, s := range all {

@@ -9,13 +9,13 @@ import (
 	"retwis/internal/unpack"
 )
 
-// unpacking reads a file that may be compressed. It fails for other file types, such as archives.
+// unpacking reads a file that may be compressed. Read fails for other file types, such as archives.
 type unpacking struct {
 	file    io.Closer
 	plain   *unpack.Reader
 	r       *bufio.Reader
 	checked bool
-	err     error // the file has another type
+	err     error // set if the file has another type
 }
 
 func newUnpacking(file io.ReadCloser) *unpacking {

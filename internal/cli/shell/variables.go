@@ -20,11 +20,12 @@ func (c *Command) nameVariables() {
 	})
 }
 
-// setFromEnv sets each flag missing from the command line from its variable, unless that is empty.
+// setFromEnv sets each flag that is not on the command line to the value of its variable, unless
+// the value is empty.
 func (c *Command) setFromEnv(flags *pflag.FlagSet, variables func(flag string) bool) error {
-	var wrong error
+	var firstErr error
 	flags.VisitAll(func(f *pflag.Flag) {
-		if wrong != nil || f.Changed || !variables(f.Name) {
+		if firstErr != nil || f.Changed || !variables(f.Name) {
 			return
 		}
 		value := c.Getenv(c.Variable(f.Name))
@@ -32,10 +33,10 @@ func (c *Command) setFromEnv(flags *pflag.FlagSet, variables func(flag string) b
 			return
 		}
 		if err := f.Value.Set(value); err != nil {
-			wrong = Usage(fmt.Errorf("invalid value %q of the variable %s: %w", value, c.Variable(f.Name), plain(f, err)))
+			firstErr = Usage(fmt.Errorf("invalid value %q of the variable %s: %w", value, c.Variable(f.Name), plain(f, err)))
 		}
 	})
-	return wrong
+	return firstErr
 }
 
 // Variable returns the name of the variable that sets a flag of a site command.

@@ -11,8 +11,8 @@ import (
 	"retwis/internal/cli/shell"
 )
 
-// Build adds --json, unless json, its usage, is empty, and --redis. It returns the cobra command,
-// which calls run with the database of a site that may be in use.
+// Build adds --redis and, unless json is empty, --json with the usage json. Build returns the cobra
+// command, which calls run with the database of a site that may be in use.
 func Build(c *shell.Command, json string, run func(ctx context.Context, db *Database, args []string) error) *cobra.Command {
 	if json != "" {
 		c.AddJSON(json)
@@ -43,7 +43,7 @@ func Print(c *shell.Command, result any) (err error) {
 	return err
 }
 
-// Result is the result of a command that declares no type for it.
+// Result is the result of a command without a result type of its own.
 type Result struct {
 	shell.Object
 	Text string
@@ -62,7 +62,7 @@ type Table struct {
 	None   string   // printed to standard error if there are no rows, except with --json
 }
 
-// List is like Build for a command that prints rows: run calls print for each.
+// List is like Build for a command that prints rows. run calls print for each row.
 func List[T Row](c *shell.Command, t Table, run func(ctx context.Context, db *Database, args []string, print func(row T) error) error) *cobra.Command {
 	return Build(c, t.JSON, func(ctx context.Context, db *Database, args []string) error {
 		return PrintRows(c, t, func(print func(T) error) error { return run(ctx, db, args, print) })

@@ -19,21 +19,21 @@ import (
 func New(env shell.Env) *cobra.Command {
 	return shell.Group(&cobra.Command{
 		Use:   "site",
-		Short: "Show and change what the site says about itself",
-		Long: `Shows and changes what the site says about itself: its name, who runs it, its rules. Admins
-do the same in the browser, at /moderation/site. A change takes effect at once, in all
-processes; the audit log records it without its text: retwis audit.
+		Short: "Show and change the settings of the site",
+		Long: `Shows and changes the settings of the site, such as its name, its contact and its rules.
+Admins do the same in the browser, at /moderation/site. A change takes effect at once, in
+all processes; the audit log records the change without its text: retwis audit.
 
-  name         of the site, in place of Retwis
+  name         the name of the site, in place of Retwis
   description  one sentence
   contact      an e-mail address, or the address of a web page
   account      the name of the user who represents the site; the header of that profile is
                the picture of the site
-  rules        one a line
+  rules        one rule per line
   about        a text for /about, in Markdown
   privacy      the page /privacy, in Markdown
   terms        the page /terms, in Markdown
-  noindex      on: search engines are asked to leave out the whole site
+  noindex      on asks search engines to leave out the whole site
 
 To set who can sign up, see: retwis invite mode.`,
 		Example: `  retwis site show
@@ -54,8 +54,8 @@ func fieldNames() []string {
 func newShow(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "show [flags] [SETTING]",
-		Short: "Show all settings of the site, or the text of one",
-		Long:  "Shows all settings of the site, each in a line, or the whole text of one.",
+		Short: "Show all settings of the site, or the text of one setting",
+		Long:  "Shows the beginning of each setting of the site, or the whole text of one setting.",
 		Example: `  retwis site show
   retwis site show privacy > privacy.md`,
 		Args:              shell.Arguments(0, 1, ""),
@@ -84,7 +84,7 @@ func checkField(args []string) error {
 	return nil
 }
 
-// settings are one or all settings of a site, as printed.
+// settings are settings of a site, as printed.
 type settings struct {
 	info   about.Info
 	fields []about.Field
@@ -154,8 +154,8 @@ func newSet(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "set [flags] SETTING [TEXT]",
 		Short: "Change a setting of the site",
-		Long: `Changes a setting of the site. Without a text it is read from standard input, which must not
-be empty. An empty text, "", removes the setting.`,
+		Long: `Changes a setting of the site. Without TEXT, the text is read from standard input, which
+must not be empty. An empty TEXT, "", removes the setting.`,
 		Example: `  retwis site set description "A place for people who keep lighthouses."
   retwis site set rules < rules.txt
   retwis site set noindex on
@@ -163,23 +163,23 @@ be empty. An empty text, "", removes the setting.`,
 		Args:              shell.Arguments(1, 2, ", with a setting and its text"),
 		ValidArgsFunction: shell.CompleteArgument(0, fieldNames()...),
 	})
-	c.Creates = true // it may run before the site is served for the first time
-	var typed string
+	c.Creates = true // the setting may be changed before the site is served for the first time
+	var text string
 	c.Check = func(args []string) (err error) {
 		if err := checkField(args); err != nil {
 			return err
 		}
-		if typed, err = textOf(c, args); err != nil {
+		if text, err = textOf(c, args); err != nil {
 			return err
 		}
-		if _, err := about.Clean(about.Field(args[0]), typed); err != nil {
+		if _, err := about.Clean(about.Field(args[0]), text); err != nil {
 			return shell.Usage(InvalidInput(err))
 		}
 		return nil
 	}
 	return Act(c, "print the setting as JSON", func(ctx context.Context, db *Database, args []string) (settings, error) {
 		f := about.Field(args[0])
-		if _, err := db.Social.Site.Set(ctx, social.Operator, map[about.Field]string{f: typed}, nil); err != nil {
+		if _, err := db.Social.Site.Set(ctx, social.Operator, map[about.Field]string{f: text}, nil); err != nil {
 			return settings{}, err
 		}
 		info, err := db.Social.Site.Get(ctx)

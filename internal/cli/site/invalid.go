@@ -11,8 +11,8 @@ import (
 	"retwis/internal/social"
 )
 
-// InvalidInput formats an invalid input error for the command line. The site shows its reason as a
-// sentence next to the field.
+// InvalidInput formats the error for invalid input for the command line. On the site, the reason of
+// the error is a sentence next to the field.
 func InvalidInput(err error) error {
 	var invalid *social.InvalidError
 	if !errors.As(err, &invalid) {

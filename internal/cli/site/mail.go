@@ -14,7 +14,7 @@ import (
 // AddMail adds the flags of the mail server.
 func AddMail(c *shell.Command) {
 	c.Flags().StringVar(&c.SMTP, "smtp", "", "the `URL` of a mail server: smtp://USER:PASSWORD@HOST[:587] or smtps://…[:465], with ?from=ADDRESS; without one users have no e-mail addresses")
-	c.Flags().StringVar(&c.Base, "base-url", "", "the public `URL` of the site, for links in mails, feeds and invitations; without one, that of each request")
+	c.Flags().StringVar(&c.Base, "base-url", "", "the public `URL` of the site, for links in mails, feeds and invitations; the default is the address of each request")
 }
 
 // openMail opens the mail server, or returns nil if there is none.
@@ -40,8 +40,8 @@ func openMail(c *shell.Command) (*mail.Server, error) {
 	return server, nil
 }
 
-// BaseURL returns the public address of the site, such as https://retwis.example.com. Without
-// --base-url it uses the first name of --acme. It is empty if neither is set.
+// BaseURL returns the public address of the site, such as https://retwis.example.com: --base-url,
+// or the first name of --acme, or "" if neither is set.
 func BaseURL(c *shell.Command) (string, error) {
 	if base := setting(c, "base-url", c.Base); base != "" {
 		u, err := url.Parse(base)

@@ -14,7 +14,7 @@ const noMedia = "none"
 
 // AddMedia adds the flag that sets the media store.
 func AddMedia(c *shell.Command) {
-	c.Flags().StringVar(&c.Media, "media", "", "where pictures are stored: a `DIRECTORY`, s3://[KEY:SECRET@]HOST/BUCKET[/PREFIX], or none; the default is the directory media in the data directory of our own server, and none with another server")
+	c.Flags().StringVar(&c.Media, "media", "", "where pictures are stored: a `DIRECTORY`, s3://[KEY:SECRET@]HOST/BUCKET[/PREFIX], or none; the default is the directory media in the data directory of the embedded server, and none with another server")
 }
 
 // openMedia opens the media store, or returns nil if there is none.

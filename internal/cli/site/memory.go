@@ -25,14 +25,15 @@ func WatchMemory(ctx context.Context, db *store.Store, log *slog.Logger) {
 	}
 }
 
-// memoryWatch remembers what it has reported about each server, so that each line is logged once.
+// memoryWatch stores the level that was last reported for each server, so that each level is logged
+// once.
 type memoryWatch struct {
 	log      *slog.Logger
-	reported map[string]int // in percent
+	reported map[string]int // levels by server address, in percent
 }
 
-// levels are the memory usages, in percent, at which a line is logged. Once the usage is below
-// calm, they are logged again.
+// levels are the memory usages, in percent, that are logged. Once the usage has been below calm,
+// they are logged again.
 var levels = []int{100, 90, 80}
 
 const calm = 75

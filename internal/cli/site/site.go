@@ -1,5 +1,5 @@
-// Package site opens the database of the site for the commands that serve, maintain and operate it.
-// It also implements the retwis site commands, which show and change the site's settings.
+// Package site opens the database of the site for the commands that serve, maintain and operate the
+// site. The package also implements the retwis site commands, which show and change the settings.
 package site
 
 import (
@@ -31,9 +31,9 @@ type Database struct {
 	Mail   *mail.Server // nil for none
 }
 
-// Open opens the database of a command and Retwis on it, with the options appOpt.
+// Open opens the database of a command, and the application on that database with appOpt.
 func Open(ctx context.Context, c *shell.Command, opt store.Options, appOpt app.Options) (*Database, error) {
-	// An interrupted command reports that, rather than what a database answers at the same moment.
+	// An interrupted command reports the interruption, not an error of the database.
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -66,20 +66,20 @@ func Open(ctx context.Context, c *shell.Command, opt store.Options, appOpt app.O
 	return &Database{Store: db, Social: service, Media: media, Mail: sender}, nil
 }
 
-// With opens the database of a site and calls do. It logs only warnings and errors. It refuses a
-// database without a site, unless the command fills databases: the command would succeed on the
-// wrong database.
+// With opens the database of a site and calls do. Only warnings and errors are logged. For a
+// database without a site With returns an error, unless the command fills databases: otherwise a
+// command could succeed on the wrong database.
 func With(ctx context.Context, c *shell.Command, do func(db *Database) error) error {
-	return during(ctx, c, app.Options{}, do)
+	return withOptions(ctx, c, app.Options{}, do)
 }
 
 // Look is like With for a command that leaves jobs in the queues, and unused pictures, to the
 // processes of the site.
 func Look(ctx context.Context, c *shell.Command, do func(db *Database) error) error {
-	return during(ctx, c, app.Options{NoJobs: true}, do)
+	return withOptions(ctx, c, app.Options{NoJobs: true}, do)
 }
 
-func during(ctx context.Context, c *shell.Command, appOpt app.Options, do func(db *Database) error) (err error) {
+func withOptions(ctx context.Context, c *shell.Command, appOpt app.Options, do func(db *Database) error) (err error) {
 	db, err := Open(ctx, c, store.Options{}, appOpt)
 	if err != nil {
 		return err
@@ -93,15 +93,15 @@ func during(ctx context.Context, c *shell.Command, appOpt app.Options, do func(d
 	return do(db)
 }
 
-// Require returns an error if the database holds no site, a site of 2009, or an incompletely
-// restored or imported one.
+// Require returns an error if the database holds no site, a site of 2009, or a site that is
+// incompletely restored or imported.
 func (d *Database) Require(ctx context.Context) error {
 	exists, err := adopt.Exists(ctx, d.Client())
 	if errors.Is(err, adopt.Err2009) {
 		return d.refuse2009(err)
 	}
 	if err == nil && !exists {
-		err = shell.Hint(fmt.Errorf("there is no site in %s", d), "Name it with --redis or RETWIS_REDIS.")
+		err = shell.Hint(fmt.Errorf("there is no site in %s", d), "Name the database with --redis or RETWIS_REDIS.")
 	}
 	if err == nil {
 		err = d.refuseRestoring(ctx)
@@ -124,12 +124,12 @@ func (d *Database) refuseRestoring(ctx context.Context) error {
 	if source := import2009.Unfinished(restoring); source != "" {
 		return shell.Hint(fmt.Errorf("%s: an import into this database was interrupted, so it is incomplete", d), "Complete it with: retwis import-2009 --from "+source+" --redis "+d.String())
 	}
-	return shell.Hint(fmt.Errorf("%s: %w", d, backup.ErrRestoring), "Repeat it with the same file, or put another one in its place with: retwis restore FILE --replace")
+	return shell.Hint(fmt.Errorf("%s: %w", d, backup.ErrRestoring), "Repeat the restore with the same file, or restore another file with: retwis restore FILE --replace")
 }
 
-// Operate opens the database of a site that may be in use and calls do. Like serving, it upgrades a
-// database of the original Retwis, and it refuses a database that only holds keys of other
-// programs.
+// Operate opens the database of a site that may be in use and calls do. Like retwis serve, Operate
+// upgrades a database of the original Retwis, and returns an error for a database that only holds
+// keys of other programs.
 func Operate(ctx context.Context, c *shell.Command, do func(db *Database) error) error {
 	return With(ctx, c, func(db *Database) error {
 		if err := db.Adopt(ctx, false, c.Log()); err != nil {
@@ -142,9 +142,9 @@ func Operate(ctx context.Context, c *shell.Command, do func(db *Database) error)
 // startPause is the pause between two attempts to open a database.
 const startPause = 500 * time.Millisecond
 
-// OpenWaiting opens the database of a site that may be starting at the same time, and waits for it,
-// longer if it is loading its data. It does not wait for a server that it starts itself: a missing
-// directory or program would stay missing.
+// OpenWaiting opens the database of a site. If the database cannot be reached, OpenWaiting retries
+// for up to wait, and longer if the database is loading its data. Opening an embedded server is not
+// retried: a missing directory or program would stay missing.
 func OpenWaiting(ctx context.Context, c *shell.Command, wait time.Duration, opt store.Options, appOpt app.Options) (*Database, error) {
 	if config, err := store.Parse(c.Redis); err == nil && config.Kind == store.Embedded {
 		return Open(ctx, c, opt, appOpt)
@@ -168,10 +168,10 @@ func OpenWaiting(ctx context.Context, c *shell.Command, wait time.Duration, opt 
 	}
 }
 
-// Warn logs what makes a reachable database unsuitable for a site.
+// Warn logs warnings about what makes a reachable database unsuitable for a site.
 func Warn(ctx context.Context, db *store.Store, log *slog.Logger) {
 	if err := store.ProbeWrite(ctx, db.Client()); err != nil {
-		log.Warn("the database takes no writes; pages are read-only", "error", shell.OneLine(err))
+		log.Warn("the database rejects writes; pages are read-only", "error", shell.OneLine(err))
 	} else if err := store.ProbeScript(ctx, db.Client()); err != nil {
 		log.Warn("the database runs no scripts; nothing can be posted", "error", shell.OneLine(err))
 	}
@@ -179,12 +179,13 @@ func Warn(ctx context.Context, db *store.Store, log *slog.Logger) {
 		log.Warn("the database deletes keys when it is full; set maxmemory-policy to noeviction", "maxmemory-policy", policy)
 	}
 	if address := store.NotAppending(ctx, db.Client()); address != "" {
-		log.Warn("the database keeps no append-only file: a crash loses what was written after its last snapshot, if it makes any; set appendonly to yes in its configuration (\"retwis doctor\" says how)", "server", address)
+		log.Warn("the database keeps no append-only file: a crash loses all writes after the last snapshot, if there is one; set appendonly to yes in its configuration (\"retwis doctor\" says how)", "server", address)
 	}
 }
 
-// Adopt upgrades a database of the original Retwis, which may take some time. It refuses a database
-// of 2009 and one that holds keys of other programs.
+// Adopt upgrades a database of the original Retwis, which may take some time. Adopt returns an
+// error for a database of 2009 and, unless share is set, for a database that holds keys of other
+// programs.
 func (d *Database) Adopt(ctx context.Context, share bool, log *slog.Logger) error {
 	if err := d.refuseRestoring(ctx); err != nil {
 		return err

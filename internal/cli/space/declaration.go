@@ -25,13 +25,13 @@ func (d *declaration) Add(c *shell.Command) {
 }
 
 // Open implements shell.Declaration.
-func (d *declaration) Open(ctx context.Context, client rueidis.Client, key string, given func(string) bool) (shell.Entries, error) {
+func (d *declaration) Open(ctx context.Context, client rueidis.Client, key string, changed func(string) bool) (shell.Entries, error) {
 	if d.dims == "" {
 		x, err := open(ctx, client, key)
 		if errors.Is(err, index.ErrNotFound) {
 			return nil, shell.Usage(fmt.Errorf("index %q does not exist yet: declare it with --dims, as in --dims 'x:int(0..400),y:int(0..400)'", key))
 		}
-		if given("partitions") {
+		if changed("partitions") {
 			return nil, shell.Usage(errors.New("--partitions needs --dims"))
 		}
 		return x, err

@@ -20,7 +20,7 @@ reads in each, and how many of these are in the box.`,
 		Example: `  retwis space explain points x=50..100 y=100..300`,
 		Args:    shell.Arguments(1, -1, ""),
 	})
-	return noun.Noun().Build(c, "print it as a line of JSON", func(ctx context.Context, x shell.Entries, conditions []string) error {
+	return noun.Noun().Build(c, "print the ranges as a line of JSON", func(ctx context.Context, x shell.Entries, conditions []string) error {
 		box, err := x.(points).box(conditions)
 		if err != nil {
 			return err
@@ -73,7 +73,7 @@ func printExplanation(c *shell.Command, e *space.Explanation) error {
 	return err
 }
 
-// shortBits returns bits as is, or in hexadecimal if there are many.
+// shortBits returns bits unchanged, or in hexadecimal if there are more than 40.
 func shortBits(bits string) string {
 	if len(bits) <= 40 {
 		return bits

@@ -5,13 +5,12 @@ import "retwis/internal/cli/shell"
 var help = map[string]shell.Help{
 	"create": {
 		Short: "Create an index without points",
-		Long: `Creates an index with these dimensions, which "space put --help" explains, and without
-points. Nothing happens if it exists. The index of hashes that exist is made by
-"space rebuild --from".`,
+		Long: `Creates an index without points. "space put --help" explains --dims. If the index exists,
+nothing happens. To index hashes that exist already, use "space rebuild --from".`,
 		Example: `  retwis space create points --dims 'x:int(0..400),y:int(0..400)'`,
 	},
 	"put": {
-		Short: "Put points from CSV; those with the same id move",
+		Short: "Put points from CSV, moving points with the same id",
 		Long: `Puts the records of CSV files, or of standard input, into an index. The header names
 id and every dimension, in any order; other columns are ignored. --dims creates an
 index; a dimension is a name, a type and a range:
@@ -19,22 +18,22 @@ index; a dimension is a name, a type and a range:
   price:decimal(2)(0..1000)         two digits after the point
   at:time(2020-01-01..2030-01-01)   2026-11-21T10:00:00Z, or 2026-11-21
   geo                               lat and lon in degrees; distances are metres
-A value out of its range is refused.
+A value outside its range is refused.
 
-A bad record is reported with its file and line, and the rest is put; the exit code
-is then 1. Putting a file twice does no harm.`,
+A bad record is reported with its file and line, and the other records are put; the
+exit code is then 1. Putting a file twice does no harm.`,
 		Example: `  retwis space put points points.csv --dims 'x:int(0..400),y:int(0..400)'
   retwis space put points more.csv
   retwis space put cities cities.csv --dims geo`,
 	},
 	"get": {
-		Short:   "Show the points of ids",
-		Long:    "Shows the points of ids. The exit code is 1 if one of them is not found.",
+		Short:   "Show the points with these ids",
+		Long:    "Shows the points with these ids. The exit code is 1 if any of them is not found.",
 		Example: `  retwis space get points 90`,
 	},
 	"remove": {
 		Short:   "Remove ids from an index",
-		Long:    "Removes the points of ids, and shows how many there were.",
+		Long:    "Removes the points with these ids, and shows how many were removed.",
 		Example: `  retwis space remove points 90 91`,
 	},
 	"select": {
@@ -52,7 +51,7 @@ is then 1. Putting a file twice does no harm.`,
 		Short: "Count the points in a box",
 		Long: `Counts the points in a box:
 ` + boxHelp + `
-The server counts ranges that are wholly in the box, and reads those across its sides.`,
+The server counts ranges inside the box, and reads ranges that cross its sides.`,
 		Example: `  retwis space count points x=50..100 y=100..300`,
 	},
 }
@@ -71,7 +70,7 @@ have the names of the dimensions. It works in short steps while the index is in 
 and changes nothing. It reports
   missing    objects, or points, that the index does not find
   stale      points whose values differ from those of their object
-  dangling   points without an object, or that cannot be read
+  dangling   points that have no object, or cannot be read
   invalid    objects with a value that the index cannot hold
 The exit code is 1 if there is a problem.`,
 		Example: `  retwis space verify points
@@ -80,10 +79,10 @@ The exit code is 1 if there is a problem.`,
 	shell.Repair: {
 		Short: "Repair what verify finds",
 		Long: `Repairs what "space verify" finds, in short steps while the index is in use. With --from
-a point gets the values of its object; without it the values stored next to it in
-KEY.content, and if those are lost they are restored from the entries. Each point is
-checked again in the step that changes it, so that concurrent writes are kept. What a
-killed repair or rebuild left behind is removed.`,
+a point gets the values of its object. Without --from it gets the values stored in
+KEY.content; if these are lost, they are restored from the entries. Each point is checked
+again in the step that changes it, so that concurrent writes are kept. Leftovers of a
+killed repair or rebuild are removed.`,
 		Example: `  retwis space repair points --from 'point:*'`,
 	},
 	shell.Rebuild: {
@@ -99,10 +98,10 @@ with all writes made meanwhile. --dims creates an index that does not exist.
 	},
 	shell.Adopt: {
 		Short: "Turn a sorted set of points into an index",
-		Long: `Turns a sorted set that has the entries of an index, but lost the keys next to it, into
-an index again. It adds KEY.meta and KEY.content, in short steps, and can be repeated;
-nothing may write to the sorted set meanwhile. Entries that cannot be read stay as they
-are; they are shown, and the exit code is 1.`,
+		Long: `Turns a sorted set with the entries of an index, whose other keys are lost, into an index
+again. The command adds KEY.meta and KEY.content, in short steps, and can be repeated;
+nothing may write to the sorted set meanwhile. Entries that cannot be read are shown and
+stay as they are; then the exit code is 1.`,
 		Example: `  retwis space adopt points --dims 'x:int(0..400),y:int(0..400)'`,
 	},
 }

@@ -19,7 +19,7 @@ type nearestFlags struct {
 	limit   int
 	within  float64
 	weights []string
-	given   func(flag string) bool
+	changed func(flag string) bool
 }
 
 func newNearest(env shell.Env, noun shell.EntriesNoun) *cobra.Command {
@@ -27,10 +27,9 @@ func newNearest(env shell.Env, noun shell.EntriesNoun) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "nearest [flags] KEY DIMENSION=VALUE...",
 		Short: "Show the points nearest to a place",
-		Long: `Shows the points nearest to a place, the nearest first, with their distances: in units
-of the values, times in seconds. If the units of the dimensions differ in meaning,
---weights says how much 1 counts in each. --within shows only points at most that far
-away.
+		Long: `Shows the points nearest to a place, the nearest first, with their distances in the unit
+of the values; the unit of times is a second. If the dimensions have different units,
+--weights sets the weight of a unit of each. --within shows only points up to a distance.
 
 In an index of --dims geo distances are metres along a great circle.`,
 		Example: `  retwis space nearest points x=75 y=200 -n 5
@@ -39,10 +38,10 @@ In an index of --dims geo distances are metres along a great circle.`,
 		Args: shell.Arguments(2, -1, ""),
 	})
 	f := c.Flags()
-	flags.given = f.Changed
-	f.IntVarP(&flags.limit, "limit", "n", 10, "show this many at most")
-	f.Float64Var(&flags.within, "within", 0, "show only points within this `DISTANCE`: metres with --dims geo, else as shown")
-	f.StringSliceVar(&flags.weights, "weights", nil, "how much 1 counts in each dimension, as in x=1,y=0.5 (default 1)")
+	flags.changed = f.Changed
+	f.IntVarP(&flags.limit, "limit", "n", 10, "show at most this many points")
+	f.Float64Var(&flags.within, "within", 0, "show only points within this `DISTANCE`: metres with --dims geo, otherwise in the unit of the shown distances")
+	f.StringSliceVar(&flags.weights, "weights", nil, "the weight of a unit of each dimension, as in x=1,y=0.5 (default 1)")
 	check := func([]string) error {
 		if !(flags.within >= 0) { // also rejects NaN
 			return shell.Usage(errors.New("--within cannot be negative"))
@@ -76,7 +75,7 @@ func (flags *nearestFlags) print(ctx context.Context, c *shell.Command, x points
 // find returns the nearest points and the column name of their distances.
 func (flags *nearestFlags) find(ctx context.Context, x points, point []any) ([]space.Near, string, error) {
 	within := math.Inf(1)
-	if flags.given("within") {
+	if flags.changed("within") {
 		within = flags.within
 	}
 	unit := "distance"
@@ -107,7 +106,7 @@ func (flags *nearestFlags) find(ctx context.Context, x points, point []any) ([]s
 	return found, unit, err
 }
 
-// distance is a distance, printed with three decimals, or with three digits if it is small.
+// distance is a distance, printed with three decimals, or with three digits if it is below 1.
 type distance float64
 
 func (d distance) String() string {

@@ -93,8 +93,8 @@ func (p points) Count(ctx context.Context, conditions []string) (int64, error) {
 	return p.index.Count(ctx, box)
 }
 
-// conditions parses conditions such as x=50..100 and returns the text after the equals sign for
-// each dimension, empty without a condition.
+// conditions parses conditions such as x=50..100. For each dimension it returns the text after the
+// equals sign, or "" without a condition.
 func (p points) conditions(texts []string) ([]string, error) {
 	names := p.names()
 	values := make([]string, len(names))

@@ -18,9 +18,9 @@ func New(env shell.Env) *cobra.Command {
 	}
 	return shell.Group(&cobra.Command{
 		Use:   "space",
-		Short: "Find points of several dimensions: in a box, or the nearest",
+		Short: "Find points with several dimensions: in a box, or nearest to a place",
 		Long: `Keeps points of 1 to 16 dimensions, finds those in a box and those nearest to a place,
-and counts them. Points come from CSV, and the index stores which dimensions it has.
+and counts them. Points come from CSV, and the index stores its dimensions.
 Putting an id again moves its point.`,
 		Example: `  printf 'id,x,y\n90,75,200\n' | retwis space put points --dims 'x:int(0..400),y:int(0..400)'
   retwis space select points x=50..100 y=100..300

@@ -16,12 +16,12 @@ func newAdd(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "add [flags] KEY [FILE...]",
 		Short: "Count terms",
-		Long: `Counts the terms of files, or of standard input: one on a line, or a term, a tab and
-the number to add to its count. After another tab a payload may follow, such as an id,
-which replaces that of the term and is shown with it. An index that does not exist is
-created.
+		Long: `Counts the terms of files, or of standard input. A line is a term, or a term, a tab and
+the number to add to its count. After another tab a payload may follow, such as an id. It
+replaces the payload of the term, and is shown with the term. An index that does not exist
+is created.
 
-A bad line is reported with its file and number, and the rest is counted; the exit
+A bad line is reported with its file and number, and the other terms are counted; the exit
 code is then 1. Adding a file twice counts its terms twice; "suggest set" does not.`,
 		Example: `  retwis suggest add words /usr/share/dict/words
   cut -f2 searches.tsv | retwis suggest add words
@@ -45,7 +45,7 @@ func terms(in *shell.Inputs, x *suggest.Index) iter.Seq2[suggest.Suggestion, err
 }
 
 // parseTerm parses a line: a term, optionally followed by a tab and a count, and then by a tab and
-// a payload. counted reports whether there is a count; without one it is 1.
+// a payload. counted reports whether the line has a count; without a count, s.Count is 1.
 func parseTerm(x *suggest.Index, line string) (s suggest.Suggestion, counted bool, err error) {
 	term, rest, counted := strings.Cut(line, "\t")
 	s = suggest.Suggestion{Term: term, Count: 1}

@@ -15,7 +15,7 @@ func newBlocked(env shell.Env) *cobra.Command {
 		Use:   "blocked [flags] KEY",
 		Short: "List the blocked terms",
 		Long: `Lists the terms that were blocked with "suggest remove --block", in their normalized
-forms, one a line.`,
+forms, one per line.`,
 		Example: `  retwis suggest blocked words
   retwis suggest blocked words | xargs -d '\n' retwis suggest remove words --unblock`,
 		Args: shell.Arguments(1, 1, ""),

@@ -14,9 +14,9 @@ func newComplete(env shell.Env) *cobra.Command {
 		Use:   "complete [flags] KEY PREFIX",
 		Short: "Show the most frequent terms that begin with a prefix",
 		Long: `Shows the most frequent terms that begin with a prefix, with their counts and payloads,
-the most frequent first. The empty prefix '' matches every term. With --fuzzy terms
-follow that match after one typo: a letter too many, a letter missing, a wrong letter, or
-two letters swapped.`,
+the most frequent first. The empty prefix '' matches every term. With --fuzzy,
+terms that match with one typo follow: an additional, missing or wrong letter, or two
+swapped letters.`,
 		Example: `  retwis suggest complete words ban
   retwis suggest complete words bnana --fuzzy -n 3
   retwis suggest complete words ban --json | jq -r .term`,
@@ -24,7 +24,7 @@ two letters swapped.`,
 	})
 	var limit int
 	var fuzzy bool
-	c.Flags().IntVarP(&limit, "limit", "n", 10, "show this many at most, up to 1000")
+	c.Flags().IntVarP(&limit, "limit", "n", 10, "show at most this many terms, up to 1000")
 	c.Flags().BoolVar(&fuzzy, "fuzzy", false, "allow one typo")
 	return existing.Build(c, "print each term as a line of JSON", func(ctx context.Context, x *suggest.Index, args []string) error {
 		complete := x.Complete

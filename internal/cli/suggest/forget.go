@@ -16,9 +16,9 @@ func newCleanup(env shell.Env) *cobra.Command {
 		Use:   "cleanup [flags] KEY",
 		Short: "Decrement the counts of random terms, and remove those at 0",
 		Long: `Decrements the counts of random terms by one and removes those that reach 0, as the
-tutorial does at each completion, and prints how many it has removed. Run regularly, it
-lets terms disappear that are searched once and never again, while those that are
-searched stay. An index with a half-life needs "suggest sweep" instead.`,
+tutorial does at each completion, and prints how many were removed. If the command runs
+regularly, terms that are searched once and never again disappear, and terms that are
+searched often stay. An index with a half-life needs "suggest sweep" instead.`,
 		Example: `  retwis suggest cleanup words
   retwis suggest cleanup words --terms 100000 --rate 5000`,
 		Args: shell.Arguments(1, 1, ""),
@@ -34,9 +34,9 @@ func newSweep(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "sweep [flags] --below COUNT KEY",
 		Short: "Remove the terms with a small count",
-		Long: `Removes the terms with a count below that of --below, in short steps while the index is
-in use, and prints how many. With a half-life, that is the count that is left. If it is
-interrupted, run it again.`,
+		Long: `Removes the terms with a count below --below, in short steps while the index is in use, and
+prints how many were removed. If the index has a half-life, the decayed counts are compared.
+A sweep that was interrupted can be run again.`,
 		Example: `  retwis suggest sweep words --below 2
   retwis suggest sweep words --below 5 --rate 10000`,
 		Args: shell.Arguments(1, 1, ""),
@@ -45,7 +45,7 @@ interrupted, run it again.`,
 	c.Flags().Int64Var(&below, "below", 0, "remove the terms with a count below this `COUNT`")
 	return buildForget(c, func(ctx context.Context, x *suggest.Index, opt shell.Options) (int, error) {
 		if below < 1 {
-			return 0, shell.Usage(errors.New("--below needs a count of 1 or more: terms with a smaller one are removed"))
+			return 0, shell.Usage(errors.New("--below needs a count of 1 or more: terms with a smaller count are removed"))
 		}
 		return x.Prune(ctx, below, opt)
 	})

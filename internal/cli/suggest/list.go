@@ -18,9 +18,9 @@ func newList(env shell.Env) *cobra.Command {
 		Use:   "list [flags] KEY [PREFIX]",
 		Short: "List terms in order, as \"suggest add\" reads them",
 		Long: `Lists all terms, or those that begin with a prefix, in the order of their normalized
-forms, each with a tab and its count, and with a tab and its payload if it has one: the
-format of "suggest add", "suggest set" and "suggest rebuild". With --cursor a last
-column has the cursor of each.`,
+forms. Each term is followed by a tab and its count, and by a tab and its payload, if it
+has a payload: the format of "suggest add", "suggest set" and "suggest rebuild". With
+--cursor, the last column is the cursor of the term.`,
 		Example: `  retwis suggest list words > words.tsv
   retwis suggest list words ban --limit 100`,
 		Args: shell.Arguments(1, 2, ""),

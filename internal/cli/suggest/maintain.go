@@ -13,7 +13,7 @@ var maintenance = shell.Maintenance{
 	New: func(verb shell.Verb) shell.Target { return &target{verb: verb} },
 	Help: map[shell.Verb]shell.Help{
 		shell.Verify: {
-			Short: "Check that the keys of an index agree with each other",
+			Short: "Check that the keys of an index are consistent",
 			Long: `Checks that the entries of an index, the counts stored next to them and the best terms
 of each prefix agree. It works in short steps while the index is in use, and changes
 nothing. The exit code is 1 if there is a problem; "suggest repair" repairs it.`,
@@ -22,7 +22,7 @@ nothing. The exit code is 1 if there is a problem; "suggest repair" repairs it.`
 		shell.Repair: {
 			Short: "Repair what verify finds",
 			Long: `Repairs what "suggest verify" finds, in short steps while the index is in use. The counts
-in KEY.content are right; those that are lost are restored from the entries.`,
+in KEY.content take precedence; lost counts are restored from the entries.`,
 			Example: `  retwis suggest repair words --rate 10000`,
 		},
 		shell.Rebuild: {
@@ -36,9 +36,9 @@ all writes made meanwhile; blocked terms stay out.
 		},
 		shell.Adopt: {
 			Short: "Turn a sorted set made by hand into an index",
-			Long: `Turns a sorted set that was made by hand, with entries such as banana:273:Banana or
-banana:273, into an index. It works in short steps; until it has finished the index serves
-no one. If it is interrupted, run it again.`,
+			Long: `Turns a sorted set made by hand, with entries such as banana:273:Banana or banana:273, into
+an index. The command works in short steps, and the index cannot be used until the command
+has finished. A command that was interrupted can be run again.`,
 			Example: `  retwis suggest adopt words`,
 		},
 	},

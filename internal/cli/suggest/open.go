@@ -24,25 +24,25 @@ func open(ctx context.Context, client rueidis.Client, key string) (*suggest.Inde
 	return x, err
 }
 
-// declaration holds the flags that declare a new index.
+// declaration holds the flags that declare an index.
 type declaration struct {
 	partitions  int
 	punctuation *shell.Choice
 	halfLife    time.Duration
-	given       func(flag string) bool
+	changed     func(flag string) bool
 }
 
 func (d *declaration) add(c *shell.Command) {
-	d.given = c.Flags().Changed
+	d.changed = c.Flags().Changed
 	c.AddPartitions(&d.partitions)
-	d.punctuation = c.AddChoice("punctuation", "when it is created: what punctuation counts as", "space", "drop", "keep")
-	c.Flags().DurationVar(&d.halfLife, "half-life", 0, "when it is created: the time after which a count is worth half; 0 for never")
+	d.punctuation = c.AddChoice("punctuation", "on creation: what punctuation counts as", "space", "drop", "keep")
+	c.Flags().DurationVar(&d.halfLife, "half-life", 0, "on creation: the time after which a count is worth half; 0 for never")
 }
 
-// noun opens an index that need not exist.
+// noun returns a noun that opens an index, and creates it if it does not exist.
 func (d *declaration) noun() shell.Noun[*suggest.Index] {
 	return shell.Noun[*suggest.Index]{Open: func(ctx context.Context, client rueidis.Client, key string) (*suggest.Index, error) {
-		return shell.OpenDeclared(ctx, d.given("partitions") || d.given("punctuation") || d.given("half-life"),
+		return shell.OpenDeclared(ctx, d.changed("partitions") || d.changed("punctuation") || d.changed("half-life"),
 			func() (*suggest.Index, error) { return suggest.Open(ctx, client, key) },
 			func() (*suggest.Index, error) { return suggest.New(client, key, d.options()) })
 	}}

@@ -14,8 +14,8 @@ func newRemove(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "remove [flags] KEY TERM...",
 		Short: "Remove terms, and block them with --block",
-		Long: `Removes terms, in any spelling. With --block they are neither counted nor shown from then
-on until they are named with --unblock; "suggest blocked" lists them.`,
+		Long: `Removes terms, in any spelling. With --block the terms are neither counted nor shown until
+they are unblocked with --unblock; "suggest blocked" lists them.`,
 		Example: `  retwis suggest remove words banaooo
   retwis suggest remove words --block damn`,
 		Args: shell.Arguments(2, -1, ""),
@@ -30,18 +30,18 @@ on until they are named with --unblock; "suggest blocked" lists them.`,
 		return nil
 	}
 	return existing.BuildChecked(c, "print the summary as JSON", check, func(ctx context.Context, x *suggest.Index, terms []string) (err error) {
-		done, n := "removed", len(terms)
+		action, n := "removed", len(terms)
 		switch {
 		case block:
-			done, err = "blocked", x.Block(ctx, terms...)
+			action, err = "blocked", x.Block(ctx, terms...)
 		case unblock:
-			done, err = "unblocked", x.Unblock(ctx, terms...)
+			action, err = "unblocked", x.Unblock(ctx, terms...)
 		default:
 			n, err = x.Remove(ctx, terms...)
 		}
 		if err != nil {
 			return err
 		}
-		return c.PrintNumber(done, int64(n))
+		return c.PrintNumber(action, int64(n))
 	})
 }

@@ -17,12 +17,12 @@ func newSet(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "set [flags] KEY [TERM COUNT [PAYLOAD]]",
 		Short: "Set the counts and payloads of terms",
-		Long: `Sets the count of a term, in place of the one that it has, and its payload: without
-PAYLOAD the term has none afterwards. A term or index that does not exist is created.
+		Long: `Replaces the count and the payload of a term. Without PAYLOAD the term has no payload
+afterwards. A term or index that does not exist is created.
 
-Without TERM it sets the terms of the files of --file, or of standard input: on each
-line a term, a tab and its count, and optionally a tab and a payload, as "suggest list"
-prints them. A bad line is reported with its file and number, and the rest is set; the
+Without TERM, the terms of the files of --file, or of standard input, are set. A line is a
+term, a tab and its count, and optionally a tab and a payload, as "suggest list" prints
+them. A bad line is reported with its file and number, and the other terms are set; the
 exit code is then 1. Setting a file twice does no harm.
 
 A blocked term is not set.`,
@@ -44,7 +44,7 @@ A blocked term is not set.`,
 		case len(args) == 2:
 			return shell.Usage(fmt.Errorf("the count of %q is missing: retwis suggest set KEY TERM COUNT; files need --file", args[1]))
 		case len(args) > 2 && len(files) > 0:
-			return shell.Usage(errors.New("a term and --file are two ways to say what to set: use one"))
+			return shell.Usage(errors.New("a term and --file cannot be combined: use one"))
 		case len(args) > 2:
 			return setOne(ctx, c, &declared, args)
 		}

@@ -12,10 +12,10 @@ func New(env shell.Env) *cobra.Command {
 	return shell.Group(&cobra.Command{
 		Use:   "suggest",
 		Short: "Complete what people type with the most frequent searches",
-		Long: `Counts terms in an index, and completes the beginning of a term with the most
-frequent ones, quickly, however many there are. What is typed matches in any case, and
-with or without accents and punctuation. Spellings of one term count together; it is
-shown as most searches spell it.`,
+		Long: `Counts terms in an index, and completes a prefix with the most frequent terms, quickly,
+however many terms there are. A prefix matches in any case, and with or without accents
+and punctuation. Different spellings of a term are counted together; the term is shown in
+its most frequent spelling.`,
 		Example: `  retwis suggest add words /usr/share/dict/words
   cut -f2 searches.tsv | retwis suggest add words
   retwis suggest complete words ban -n 5`,

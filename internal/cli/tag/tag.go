@@ -21,12 +21,12 @@ func New(env shell.Env) *cobra.Command {
 	return shell.Group(&cobra.Command{
 		Use:   "tag",
 		Short: "Block and pin tags in trends",
-		Long: `Blocks and pins tags in trends, even while the site is served: it takes effect at once. A
-tag can be given in any spelling, with or without #. Moderators do the same in the browser,
-at /moderation/tags; the audit log records both: retwis audit.
+		Long: `Blocks and pins tags in trends. A change takes effect at once, even while the site is
+served. A tag can be given in any spelling, with or without #. Moderators do the same in
+the browser, at /moderation/tags. The audit log records every change: retwis audit.
 
-A blocked tag is never a trend, and is not suggested while writing or searching. Its page
-and its posts stay.`,
+A blocked tag is never a trend, and is not suggested while writing or searching. The page
+of the tag and its posts stay.`,
 		Example: `  retwis tag block crypto --note "spam"
   retwis tag pin '#election'
   retwis tag list
@@ -36,14 +36,14 @@ and its posts stay.`,
 		long: `Keeps a tag out of trends, and out of suggestions while writing or searching, until it is
 unblocked.`,
 	}), newSet(env, change{
-		verb: "unblock", short: "Let a tag be a trend again", from: search.Blocked,
-		long: `Unblocks a tag: it can be a trend again.`,
+		verb: "unblock", short: "Unblock a tag", from: search.Blocked,
+		long: `Unblocks a tag, so that it can be a trend again.`,
 	}), newSet(env, change{
 		verb: "pin", short: "Put a tag first in trends", to: search.Pinned,
 		long: `Puts a tag first in trends, marked as pinned, until it is unpinned. Several pinned tags
 appear in the order in which they were pinned.`,
 	}), newSet(env, change{
-		verb: "unpin", short: "Treat a tag like others again", from: search.Pinned,
+		verb: "unpin", short: "Unpin a tag", from: search.Pinned,
 		long: `Unpins a tag.`,
 	}), newList(env))
 }
@@ -106,7 +106,7 @@ func newList(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "list",
 		Short: "List the tags that are blocked or pinned",
-		Long:  `Lists the pinned tags, in order, and the blocked ones, each with the time of the decision.`,
+		Long:  `Lists the pinned tags, in order, and the blocked tags, each with the time of the decision.`,
 		Example: `  retwis tag list
   retwis tag list --json`,
 		Args: shell.NoArguments,

@@ -11,11 +11,11 @@ import (
 	"retwis/internal/cli/shell"
 )
 
-// filesHelp explains the input.
-const filesHelp = `A file is CSV, whose header names id, text and, if wanted, terms, in any order; or it is
-JSON lines, objects with these fields. An id is a number from 1 to 2^53-1, and its place in
-the results. Terms are exact terms, such as from:ann or has:link, with blanks between them,
-or a list in JSON. --field names another column for the text.`
+// filesHelp describes the format of the input.
+const filesHelp = `A file is CSV with a header that names id, text and, optionally, terms, in any order, or
+JSON lines with these fields. An id is a number from 1 to 2^53-1, by which results are
+sorted. Terms are exact terms, such as from:ann or has:link, with spaces between them, or a
+list in JSON. --field names another column for the text.`
 
 // addField adds the flag for the name of the text field.
 func addField(c *shell.Command, field *string) {
@@ -30,8 +30,8 @@ type document struct {
 	line int
 }
 
-// documents yields the documents of all files and rejects those that no index can hold. It does not
-// count any as accepted.
+// documents yields the documents of all files, and rejects documents that the index cannot hold.
+// The caller counts the accepted documents.
 func documents(in *shell.Inputs, field string, x *text.Index) iter.Seq2[document, error] {
 	return func(yield func(document, error) bool) {
 		for r, err := range in.Objects(shell.Fields{Names: []string{field}, Optional: []string{"terms"}}) {
@@ -59,7 +59,7 @@ func documents(in *shell.Inputs, field string, x *text.Index) iter.Seq2[document
 
 var errNotID = errors.New("not a number from 1 to 2^53-1")
 
-// parseID parses an ID. It accepts only the canonical form, so that different texts are different
+// parseID parses an ID. Only the canonical form is valid, so that different texts are different
 // IDs.
 func parseID(digits string) (int64, error) {
 	id, err := strconv.ParseInt(digits, 10, 64)

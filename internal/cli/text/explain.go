@@ -15,16 +15,16 @@ func newExplain(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "explain [flags] KEY QUERY",
 		Short: "Show what a search reads",
-		Long: `Runs a query like "text search", for one page, and shows what that reads: the terms of its
-words, with the number of documents that have each, and how many round trips, segments and
-texts it took. A query is
+		Long: `Runs a query as "text search" does, for one page, and shows what the search reads: the
+terms of the query, with the number of documents that have each, and the number of round
+trips, segments and texts. A query is
 ` + queryHelp,
 		Example: `  retwis text explain posts 'redis fast -slow from:ann'`,
 		Args:    shell.Arguments(2, 2, ""),
 	})
 	var q queryFlags
 	q.add(c, "results of the page, up to 1000")
-	c.AddJSON("print it as a line of JSON")
+	c.AddJSON("print the explanation as a line of JSON")
 	c.AddRedis()
 	return c.Build(func(ctx context.Context, args []string) error {
 		if q.Limit < 1 || q.Limit > maxPage {
@@ -77,7 +77,7 @@ func printExplanation(c *shell.Command, e *text.Explanation) error {
 	if err := p.End(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(c.Stdout, "round trips: %d, segments: %d, readings of texts: %d\ncandidates: %s, results: %d\n",
+	_, err := fmt.Fprintf(c.Stdout, "round trips: %d, segments: %d, texts read: %d\ncandidates: %s, results: %d\n",
 		e.RoundTrips, e.Segments, e.Texts, shell.Thousands(int64(e.Candidates)), len(e.IDs))
 	return err
 }

@@ -19,12 +19,13 @@ var maintenance = shell.Maintenance{
 	Help: map[shell.Verb]shell.Help{
 		shell.Verify: {
 			Short: "Check an index against itself and against its objects",
-			Long: `Checks that the keys of an index agree with each other, and that each document has its
-words. With --from it also compares the objects: the hashes whose keys match a pattern,
-with the fields text and terms; with files, their documents, in the format of "text put".
-It works in short steps while the index is in use, and changes nothing. It reports
+			Long: `Checks that the keys of an index are consistent, and that each document has its words.
+With --from the documents are also compared with their objects: the hashes whose keys match
+a pattern, with the fields text and terms. With files the documents are compared with those
+of the files, in the format of "text put". The command works in short steps while the index
+is in use, and changes nothing. It reports
   missing    documents of the objects that the index does not have
-  stale      documents with other words than their object or record
+  stale      documents whose words differ from their object or record
   dangling   keys and lists that are damaged, and with --from documents without an object
   invalid    objects that the index cannot hold
 The exit code is 1 if there is a problem.`,
@@ -32,13 +33,13 @@ The exit code is 1 if there is a problem.`,
   retwis text verify posts --from 'post:*' --field body --rate 10000`,
 		},
 		shell.Repair: {
-			Short: "Correct the documents that verify finds wrong",
-			Long: `Corrects the documents that "text verify" finds wrong, in short steps while the index is
-in use. With --from a document gets the words of its object, and one without an object is
-removed. With files their documents are put, even if the index has them with another text
-or they were removed; documents that are not in the files stay unchanged. The documents of
-the files are kept in memory. Damaged keys and lists are reported and left: "text rebuild"
-rebuilds the index.`,
+			Short: "Correct the documents that verify reports",
+			Long: `Corrects the documents that "text verify" reports, in short steps while the index is in
+use. With --from a document gets the words of its object, and a document without an object
+is removed. With files the documents of the files are put, even if they were removed or the
+index has them with another text; other documents stay unchanged. The documents of the
+files are kept in memory. Damaged keys and lists are reported and not repaired: "text
+rebuild" rebuilds the index.`,
 			Example: `  retwis text repair posts --from 'post:*' --field body
   retwis text repair posts edited.csv`,
 		},
@@ -58,14 +59,14 @@ new one replaces it, with all writes made meanwhile. Documents that were removed
 // target is the index that a maintenance command works on.
 type target struct {
 	declaration
-	verb  shell.Verb
-	field string
-	given func(flag string) bool
+	verb    shell.Verb
+	field   string
+	changed func(flag string) bool
 }
 
 // AddFlags implements shell.Target.
 func (t *target) AddFlags(c *shell.Command) {
-	t.given = c.Flags().Changed
+	t.changed = c.Flags().Changed
 	addField(c, &t.field)
 	if t.verb == shell.Rebuild {
 		t.add(c)
@@ -97,12 +98,13 @@ func (t *target) Run(ctx context.Context, db *store.Store, key string, from shel
 
 func (t *target) index(ctx context.Context, client rueidis.Client, key string) (*text.Index, error) {
 	if t.verb == shell.Rebuild {
-		return t.declaration.open(ctx, client, key, t.given)
+		return t.declaration.open(ctx, client, key, t.changed)
 	}
 	return open(ctx, client, key)
 }
 
-// source returns what the index is compared with or rebuilt from, or nil for nothing.
+// source returns the source with which the index is compared, or from which it is rebuilt, or nil
+// if there is none.
 func (t *target) source(ctx context.Context, client rueidis.Client, from shell.Source, x *text.Index) (*index.Source[text.Document], error) {
 	if from.Pattern != "" {
 		src, err := hashes(client, from.Pattern, t.field)

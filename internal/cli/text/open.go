@@ -23,7 +23,7 @@ func open(ctx context.Context, client rueidis.Client, key string) (*text.Index, 
 	return x, err
 }
 
-// declaration holds the flags that declare a new index.
+// declaration holds the flags that declare an index.
 type declaration struct {
 	partitions int
 	language   *shell.Choice
@@ -31,14 +31,14 @@ type declaration struct {
 
 func (d *declaration) add(c *shell.Command) {
 	c.AddPartitions(&d.partitions)
-	d.language = c.AddChoice("language", "when it is created: find other forms of a word, too, in texts of this language", append([]string{"none"}, text.Languages()...)...)
+	d.language = c.AddChoice("language", "on creation: find other forms of a word, too, in texts of this language", append([]string{"none"}, text.Languages()...)...)
 }
 
-// open returns the index at a key, which need not exist. It fails if the existing index was
-// declared otherwise.
-func (d *declaration) open(ctx context.Context, client rueidis.Client, key string, given func(flag string) bool) (*text.Index, error) {
+// open returns the index at a key, which need not exist. If an existing index was declared
+// differently, open returns an error.
+func (d *declaration) open(ctx context.Context, client rueidis.Client, key string, changed func(flag string) bool) (*text.Index, error) {
 	x, err := text.Open(ctx, client, key)
-	if !errors.Is(err, index.ErrNotFound) && (err != nil || !given("partitions") && !given("language")) {
+	if !errors.Is(err, index.ErrNotFound) && (err != nil || !changed("partitions") && !changed("language")) {
 		return x, err
 	}
 	x, err = text.New(client, key, d.options())

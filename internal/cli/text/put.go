@@ -20,10 +20,10 @@ exist is created.
 
 ` + filesHelp + `
 
-A bad record is reported with its file and line, and the rest is put; the exit code is
-then 1. Putting a document twice does no harm, but a document whose text differs from that
-in the index is refused, and so is one that was removed: "text repair" with the file
-corrects both. Ascending ids are fastest.`,
+A bad record is reported with its file and line, and the other documents are put; the exit
+code is then 1. Putting a document twice does no harm. A document whose text differs from
+that in the index, or that was removed, is refused; "text repair" with the file puts such
+documents. Ascending ids are fastest.`,
 		Example: `  retwis text put posts posts.csv
   printf 'id,text,terms\n7,Redis is fast,from:ann\n' | retwis text put posts
   printf '{"id":8,"text":"Valkey is fast","terms":["from:ben"]}\n' | retwis text put posts
@@ -53,10 +53,11 @@ corrects both. Ascending ids are fastest.`,
 	})
 }
 
+// putter returns a writer that puts documents.
 func putter(in *shell.Inputs, x *text.Index, key string) *writer {
 	return &writer{
 		in: in, key: key,
-		many: func(ctx context.Context, batch []document) (all bool, err error) {
+		writeBatch: func(ctx context.Context, batch []document) (complete bool, err error) {
 			n, err := x.PutMany(ctx, func(yield func(int64, text.Document) bool) {
 				for _, d := range batch {
 					if !yield(d.id, d.Document) {
@@ -65,10 +66,10 @@ func putter(in *shell.Inputs, x *text.Index, key string) *writer {
 				}
 			})
 			if errors.Is(err, text.ErrConflict) {
-				return false, nil // without saying for which documents; writing them one by one does
+				return false, nil // PutMany does not report which documents conflict; writeOne does
 			}
 			return n == len(batch), err // PutMany does not report removed documents
 		},
-		single: func(ctx context.Context, d document) error { return x.Put(ctx, d.id, d.Document) },
+		writeOne: func(ctx context.Context, d document) error { return x.Put(ctx, d.id, d.Document) },
 	}
 }

@@ -14,14 +14,15 @@ func newRemove(env shell.Env) *cobra.Command {
 		Use:   "remove [flags] KEY [FILE...]",
 		Short: "Remove documents from an index",
 		Long: `Removes the documents of files, or of standard input, from an index. Their text and terms
-must be those in the index, because the index does not store them.
+must be the same as in the index, because the index does not store them.
 
 ` + filesHelp + `
 
-A bad record is reported with its file and line, and so is a document that the index does
-not have, or has with another text; the rest is removed, and the exit code is then 1.
-Removing a document twice does no harm. Its id stays marked: "text put" refuses it, so that
-interrupted work does not bring it back, and "text repair" puts it again.`,
+Bad records, and documents that the index does not have, or has with another text, are
+reported with their file and line; the other documents are removed, and the exit code is
+then 1. Removing a document twice does no harm. The id of a removed document stays marked:
+"text put" refuses the document, so that an interrupted "text put" does not bring it back,
+and "text repair" puts it again.`,
 		Example: `  retwis text remove posts deleted.csv
   printf 'id,text,terms\n7,Redis is fast,from:ann\n' | retwis text remove posts`,
 		Args: shell.Arguments(1, -1, ""),
@@ -37,7 +38,7 @@ interrupted work does not bring it back, and "text repair" puts it again.`,
 		}
 		defer in.Close()
 		return existing.With(ctx, c, args[0], func(x *text.Index) error {
-			w := writer{in: in, key: args[0], single: func(ctx context.Context, d document) error {
+			w := writer{in: in, key: args[0], writeOne: func(ctx context.Context, d document) error {
 				return x.Remove(ctx, d.id, d.Document)
 			}}
 			return w.write(ctx, documents(in, field, x))

@@ -14,17 +14,18 @@ import (
 	"retwis/internal/redis/store"
 )
 
+// queryHelp describes the syntax of a query.
 const queryHelp = `  redis fast       both words, in any order
-  redis OR valkey  one of them; OR binds less than a blank
+  redis OR valkey  one of the words; OR binds less tightly than a space
   redis -slow      without the second word
-  red*             red, or a frequent word that begins with it
-  from:ann         the exact term: a name, a colon and a value that is no link; or the
-                   words, where no document has such a term
-  (a OR b) c       brackets
-  "redis is fast"  one word after the other, with --from or --texts
-Words match in any case, and with or without accents. The index does not know which word
-follows which, so phrases need the texts: those of the hashes whose keys match a pattern
-(--from), or of a file in the format of "text put" (--texts), which is read into memory.`
+  red*             red, or a frequent word that begins with red
+  from:ann         the exact term: a name, a colon and a value that is not a link; or the
+                   words, if no document has a term with this name
+  (a OR b) c       grouping
+  "redis is fast"  a phrase, with --from or --texts
+Words match in any case, and with or without accents. The index does not store the order of
+words, so phrases need the texts: those of the hashes whose keys match a pattern (--from),
+or of a file in the format of "text put" (--texts), which is read into memory.`
 
 // maxPage is the largest Query.Limit.
 const maxPage = 1000
@@ -38,7 +39,7 @@ type queryFlags struct {
 func (q *queryFlags) add(c *shell.Command, limit string) {
 	f := c.Flags()
 	f.IntVarP(&q.Limit, "limit", "n", 20, limit)
-	f.Int64Var(&q.Before, "before", 0, "only ids below this `ID`: that of the last line, to continue")
+	f.Int64Var(&q.Before, "before", 0, "only ids below this `ID`; to continue, use the id of the last line")
 	f.Int64Var(&q.After, "since", 0, "only ids above this `ID`")
 	f.StringArrayVar(&q.With, "with", nil, "only documents with this exact `TERM`; may be repeated")
 	f.StringArrayVar(&q.Without, "without", nil, "only documents without this exact `TERM`; may be repeated")
@@ -86,18 +87,18 @@ func exactTerms(typed string) (all []string) {
 	return all
 }
 
-// resolveTerms treats exact terms of the query as words if no document has their name, as in 12:30
-// or a network address, and reports that.
+// resolveTerms parses the query with its exact terms. A term whose name no document has, such as
+// localhost:8080, is treated as words, and reported.
 func (q *queryFlags) resolveTerms(ctx context.Context, c *shell.Command, x *text.Index, typed string) error {
 	terms := exactTerms(typed)
 	if len(terms) == 0 {
 		return nil
 	}
-	var either []*text.Expr
+	var exprs []*text.Expr
 	for _, term := range terms {
-		either = append(either, text.Exact(term))
+		exprs = append(exprs, text.Exact(term))
 	}
-	found, err := x.Explain(ctx, text.Query{Expr: text.Or(either...), Limit: 1})
+	found, err := x.Explain(ctx, text.Query{Expr: text.Or(exprs...), Limit: 1})
 	if err != nil {
 		return err
 	}
@@ -156,7 +157,7 @@ func newSearch(env shell.Env) *cobra.Command {
 		Short: "Show the ids of the documents that match a query",
 		Long: `Shows the ids of the documents that match a query, the largest first:
 ` + queryHelp + `
-With them each id is followed by its text.`,
+With --from or --texts, each id is followed by its text.`,
 		Example: `  retwis text search posts 'redis fast -slow from:ann'
   retwis text search posts redis --limit 100 --before 4711
   retwis text search posts '"redis is fast"' --from 'post:*' --field body
@@ -164,7 +165,7 @@ With them each id is followed by its text.`,
 		Args: shell.Arguments(2, 2, ""),
 	})
 	var q queryFlags
-	q.add(c, "show this many at most; 0 for all")
+	q.add(c, "show at most this many results; 0 for all")
 	c.AddJSON("print each document as a line of JSON")
 	c.AddRedis()
 	return c.Build(func(ctx context.Context, args []string) error {

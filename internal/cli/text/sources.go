@@ -14,8 +14,8 @@ import (
 	"retwis/internal/cli/shell"
 )
 
-// hashes returns the hashes that match the pattern of --from. It leaves out hashes without a text,
-// and those whose ID is not a document ID.
+// hashes returns the hashes that match the pattern of --from, except hashes without a text and
+// hashes whose ID is not a document ID.
 func hashes(client rueidis.Client, pattern, field string) (index.Source[text.Document], error) {
 	src, err := index.Hashes(client, pattern, func(id string, fields map[string]string) (text.Document, bool, error) {
 		body, found := fields[field]
@@ -42,11 +42,12 @@ func objects(in *shell.Inputs, field string, x *text.Index) iter.Seq2[index.Obje
 	}
 }
 
-// errNotInFiles leaves a document unchanged if the files do not contain it.
+// errNotInFiles is the error for a document that the files do not contain. Repair leaves such a
+// document unchanged.
 var errNotInFiles = errors.New("not in the files")
 
-// load reads the documents of all files into memory. Lookup returns an object for each ID, so
-// documents that the files do not contain stay unchanged.
+// load reads the documents of all files into memory. The Lookup of the source returns errNotInFiles
+// for other documents.
 func load(in *shell.Inputs, field string, x *text.Index) (src index.Source[text.Document], err error) {
 	all := map[string]text.Document{}
 	for o, err := range objects(in, field, x) {

@@ -17,7 +17,7 @@ import (
 type textFlags struct {
 	from, field string
 	files       []string
-	// lookup is Options.Text. It is nil without a source.
+	// lookup is the value of Options.Text, or nil without a source.
 	lookup func(ctx context.Context, ids []int64) (map[int64]string, error)
 	in     *shell.Inputs // the files, if texts come from files
 }
@@ -36,7 +36,7 @@ func (t *textFlags) check() error {
 	return nil
 }
 
-// open makes the texts available.
+// open opens the source of the texts and sets lookup.
 func (t *textFlags) open(c *shell.Command, client rueidis.Client, x *text.Index) (err error) {
 	var src index.Source[text.Document]
 	switch {
@@ -55,7 +55,7 @@ func (t *textFlags) open(c *shell.Command, client rueidis.Client, x *text.Index)
 	return err
 }
 
-// texts returns the texts of those objects that exist.
+// texts returns the texts of the objects that exist.
 func texts(ctx context.Context, src index.Source[text.Document], ids []int64) (map[int64]string, error) {
 	names := make([]string, len(ids))
 	for i, id := range ids {
@@ -71,7 +71,7 @@ func texts(ctx context.Context, src index.Source[text.Document], ids []int64) (m
 	return found, err
 }
 
-// rejected returns an error if the files have bad records. They have been reported.
+// rejected returns an error if the files have bad records, which have been reported.
 func (t *textFlags) rejected() error {
 	if t.in != nil && t.in.Rejected > 0 {
 		return shell.ErrReported

@@ -11,20 +11,20 @@ import (
 	"retwis/internal/cli/shell"
 )
 
-// batchSize is the number of documents written together, which is the size of PutMany's pipelines.
+// batchSize is the number of documents that are written together: the size of PutMany's pipelines.
 const batchSize = 64
 
 // writer writes the documents of files to an index.
 type writer struct {
 	in  *shell.Inputs
 	key string
-	// many writes a batch and reports whether all of it was written. If it is nil, documents are
-	// written one by one.
-	many   func(ctx context.Context, batch []document) (all bool, err error)
-	single func(ctx context.Context, d document) error
+	// writeBatch writes a batch and reports whether all documents were written. If writeBatch is
+	// nil, documents are written one by one.
+	writeBatch func(ctx context.Context, batch []document) (complete bool, err error)
+	writeOne   func(ctx context.Context, d document) error
 }
 
-// write writes all documents, rejects those that the index refuses, and prints a summary.
+// write writes all documents, rejects documents that the index refuses, and prints a summary.
 func (w *writer) write(ctx context.Context, all iter.Seq2[document, error]) error {
 	var batch []document
 	for d, err := range all {
@@ -46,20 +46,20 @@ func (w *writer) write(ctx context.Context, all iter.Seq2[document, error]) erro
 
 func (w *writer) flush(ctx context.Context, batch []document) error {
 	errs := make([]error, len(batch))
-	done := false
-	if w.many != nil && len(batch) > 0 {
+	complete := false
+	if w.writeBatch != nil && len(batch) > 0 {
 		var err error
-		if done, err = w.many(ctx, batch); err != nil {
+		if complete, err = w.writeBatch(ctx, batch); err != nil {
 			return err
 		}
 	}
-	if !done {
+	if !complete {
 		// The client sends concurrent writes in one round trip.
-		var writes sync.WaitGroup
+		var wg sync.WaitGroup
 		for i, d := range batch {
-			writes.Go(func() { errs[i] = w.single(ctx, d) })
+			wg.Go(func() { errs[i] = w.writeOne(ctx, d) })
 		}
-		writes.Wait()
+		wg.Wait()
 	}
 	for i, d := range batch {
 		if err := w.resolve(d, errs[i]); err != nil {
@@ -69,8 +69,8 @@ func (w *writer) flush(ctx context.Context, batch []document) error {
 	return nil
 }
 
-// resolve accepts or rejects a written document. It returns errors that do not concern the
-// document.
+// resolve counts a document as accepted or rejected, given the error of its write, and returns
+// errors that do not concern the document.
 func (w *writer) resolve(d document, err error) error {
 	switch {
 	case err == nil:

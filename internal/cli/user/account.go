@@ -24,9 +24,9 @@ func newCreate(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "create [flags] NAME",
 		Short: "Create a user",
-		Long: `Creates a user, whether or not people can sign up by themselves. It prints a random
-password, or reads one from the first line of standard input: a password on the command
-line could be seen by others.`,
+		Long: `Creates a user, whether or not people can sign up by themselves. The password is random and
+printed, or read from the first line of standard input: others could see a password on the
+command line.`,
 		Example: `  retwis user create ada
   retwis user create ada --password-stdin < secret.txt`,
 		Args: shell.Arguments(1, 1, ""),
@@ -51,7 +51,7 @@ line could be seen by others.`,
 		if !stdin {
 			result.Password = password
 		}
-		// Registering opens a session that nobody needs here.
+		// RegisterReserved opens a session, which is not needed here.
 		return result, db.Social.Sessions.LogoutEverywhere(ctx, session.User.ID)
 	})
 }
@@ -59,7 +59,7 @@ line could be seen by others.`,
 // created is a new user as printed.
 type created struct {
 	entry
-	Password string `json:"password,omitempty"` // empty if it was given
+	Password string `json:"password,omitempty"` // empty if standard input had the password
 }
 
 func (u created) String() string {
@@ -88,26 +88,26 @@ func newPassword(c *shell.Command, stdin bool) (string, error) {
 func newResetPassword(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "reset-password [flags] NAME",
-		Short: "Print a link by which a user sets a new password, once",
-		Long: `Prints a link for a user who has forgotten the password. It works once, within a day, and
-replaces any earlier link; until then the old password works. Make sure that you give it to
-the owner of the account: the link is all that is needed to open it.`,
+		Short: "Print a one-time link for setting a new password",
+		Long: `Prints a link for a user who has forgotten the password. The link works once, within a
+day, and replaces any earlier link; until it is used, the old password works. Give the link
+only to the owner of the account: whoever has the link can set the password.`,
 		Example: `  retwis user reset-password ada --base-url https://retwis.example.com
   retwis user reset-password ada --no-second-factor`,
 		Args: shell.Arguments(1, 1, ""),
 	})
 	var base string
-	var factor bool
+	var removeFactor bool
 	f := c.Flags()
 	f.StringVar(&base, "base-url", "", "the `URL` of the site, to print a full link")
-	f.BoolVar(&factor, "no-second-factor", false, "turn the second factor off, too: the user has lost the device")
+	f.BoolVar(&removeFactor, "no-second-factor", false, "also turn off the second factor, for a user who has lost the device")
 	return site.Build(c, "print the link as JSON", func(ctx context.Context, db *site.Database, args []string) error {
 		u, err := find(ctx, db, args[0])
 		if err != nil {
 			return err
 		}
 		token, expires, err := db.Social.Auth.IssueReset(ctx, social.Operator, u.ID)
-		if err == nil && factor {
+		if err == nil && removeFactor {
 			err = db.Social.Auth.RemoveSecondFactor(ctx, social.Operator, u.ID)
 		}
 		if err != nil {
@@ -119,7 +119,7 @@ the owner of the account: the link is all that is needed to open it.`,
 			Text:   link,
 		})
 		if err == nil && !c.JSON {
-			fmt.Fprintf(c.Stderr, "It works once, until %s, for %s.\n", expires.UTC().Format("2006-01-02 15:04 UTC"), u.Name)
+			fmt.Fprintf(c.Stderr, "The link works once, until %s, for %s.\n", expires.UTC().Format("2006-01-02 15:04 UTC"), u.Name)
 		}
 		return err
 	})
@@ -148,7 +148,7 @@ used. --end ends all of them, in every process: the user has to log in again.`,
 		Args: shell.Arguments(1, 1, ""),
 	})
 	var end bool
-	c.Flags().BoolVar(&end, "end", false, "end all of them")
+	c.Flags().BoolVar(&end, "end", false, "end all sessions")
 	return site.Build(c, "print each session as a line of JSON", func(ctx context.Context, db *site.Database, args []string) error {
 		u, err := find(ctx, db, args[0])
 		if err != nil {
@@ -182,7 +182,7 @@ func newExport(env shell.Env) *cobra.Command {
 		Use:   "export [flags] NAME FILE",
 		Short: "Export the data of a user to an archive",
 		Long: `Writes the archive that the user can also download, with posts, follows and likes as JSON
-and CSV, to a new file, - for standard output.`,
+and CSV, to a new file, or to standard output if FILE is -.`,
 		Example: `  retwis user export ada ada.zip
   retwis user export ada - > ada.zip`,
 		Args: shell.Arguments(2, 2, ""),
@@ -220,14 +220,14 @@ func newDelete(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "delete [flags] NAME",
 		Short: "Delete an account and everything in it",
-		Long: `Permanently deletes an account: it is closed at once, and everything that it has written and
-done is removed. That takes ten seconds or more, and continues in the background if it is
-interrupted. The name stays reserved. It needs --yes.`,
+		Long: `Permanently deletes an account: the account is closed at once, and everything in it is
+removed. This takes ten seconds or more, and continues in the background if it is
+interrupted. The name stays reserved. Without --yes nothing is deleted.`,
 		Example: `  retwis user delete ada --yes`,
 		Args:    shell.Arguments(1, 1, ""),
 	})
 	var yes bool
-	c.Flags().BoolVar(&yes, "yes", false, "delete all of it")
+	c.Flags().BoolVar(&yes, "yes", false, "confirm the deletion")
 	return site.Act(c, "print the result as JSON", ofUser(func(ctx context.Context, db *site.Database, u social.User) (r site.Result, err error) {
 		if !yes {
 			return r, shell.Usage(fmt.Errorf("this permanently deletes %s (user %d); add --yes to proceed", u.Name, u.ID))
@@ -239,7 +239,7 @@ interrupted. The name stays reserved. It needs --yes.`,
 			return r, err
 		}
 		if err := db.Social.Leaving.FinishRemoval(ctx, u.ID); err != nil {
-			return r, shell.Hint(err, "The account is closed. What is left is removed in the background while the site is served.")
+			return r, shell.Hint(err, "The account is closed. The rest is removed in the background while the site is served.")
 		}
 		return site.Result{
 			Object: shell.Object{{Name: "deleted", Value: u.Name}, {Name: "id", Value: u.ID}},
@@ -248,8 +248,8 @@ interrupted. The name stays reserved. It needs --yes.`,
 	}))
 }
 
-// emailState returns the state of the e-mail address, or "" if there is none. It does not reveal
-// the address, which is private.
+// emailState returns the state of the e-mail address, or "" if there is none. The address itself is
+// private.
 func emailState(r email.Record) string {
 	switch {
 	case r.Confirmed() != "":

@@ -24,21 +24,21 @@ import (
 func NewImport(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "import [flags] NAME ARCHIVE",
-		Short: "Import the posts of a user from an archive of Mastodon",
+		Short: "Import the posts of a user from a Mastodon archive",
 		Long: `Imports the public posts of a user, with their pictures and times, from the archive that
 Mastodon offers under Preferences, Import and export: a zip file, a tar.gz file, or a
-directory with what was in it. Replies of the user to these posts are imported too. Boosts,
-replies to others, votes, and posts for some people only are left out, and counted.
+directory with the unpacked archive. Replies of the user to these posts are imported, too.
+Boosts, replies to others, votes and non-public posts are left out, and counted.
 
 The posts appear at the end of the user's profile, ordered by time, and can be searched.
 They appear on no timeline and no tag page, and nobody is notified. A post that is too long
-is split into several, each a reply to the one before; one that would need more than 250 is
-left out. Pictures must follow the rules for uploads, and are left out if the media store is
-unknown: see --media.
+is split into several posts, each a reply to the previous post; a post that would need more
+than 250 is left out. Pictures must follow the rules for uploads, and are left out if the
+media store is unknown: see --media.
 
-It works while the site is served. If it is interrupted, run it again: nothing is imported
-twice. A later archive adds what is new. --dry-run changes nothing, and shows what would be
-imported. A tar.gz file is unpacked to a temporary directory, see TMPDIR.`,
+The command works while the site is served. If it is interrupted, run it again: nothing is
+imported twice. A later archive adds only new posts. --dry-run changes nothing, and shows
+what would be imported. A tar.gz file is unpacked to a temporary directory (see TMPDIR).`,
 		Example: `  retwis import ada archive-20261010.zip --dry-run
   retwis import ada archive-20261010.zip
   retwis import ada archive.tar.gz --redis redis://db.example.com --media /srv/media`,
@@ -89,7 +89,7 @@ func importArchive(ctx context.Context, c *shell.Command, db *site.Database, u s
 	})
 }
 
-// runImport imports an archive, or reports what that would do.
+// runImport imports an archive, or, if dry is set, shows what would be imported.
 func runImport(ctx context.Context, c *shell.Command, db *site.Database, u social.User, a *takeout.Archive, dry bool) error {
 	draw, wipe := shell.Bar(c.Stderr, "importing")
 	if draw == nil {
@@ -99,23 +99,23 @@ func runImport(ctx context.Context, c *shell.Command, db *site.Database, u socia
 	wipe()
 	switch {
 	case err != nil && r.Posts > 0 && !dry:
-		return shell.Hint(err, "Some posts are imported. Run the command again: it adds the others.")
+		return shell.Hint(err, "Some posts have been imported. Run the command again to import the others.")
 	case err != nil:
 		return err
 	}
 	return printImport(c, u, r, dry)
 }
 
-// reasons describe what is left out and why.
+// reasons describes what is left out, and why.
 var reasons = map[takeout.Reason]string{
 	takeout.Boost:     "boosts",
-	takeout.Reply:     "replies to others or to what is left out",
-	takeout.NotPublic: "posts for some people",
+	takeout.Reply:     "replies to others or to posts left out",
+	takeout.NotPublic: "non-public posts",
 	takeout.Empty:     "without text and pictures",
 	takeout.TooLong:   "longer than 250 posts",
 	takeout.Undated:   "without a time in the past",
 	takeout.Repeated:  "duplicates",
-	takeout.Blocked:   "with what is blocked here",
+	takeout.Blocked:   "with blocked words or links",
 	takeout.Other:     "other activities",
 	takeout.Lost:      "whose ids are in use, so run the command again",
 

@@ -48,7 +48,7 @@ func standings(env shell.Env) []*cobra.Command {
 		newStanding(env, social.Suspended, "suspend", "Suspend a user",
 			"Ends the sessions of a user, refuses log-ins, and hides what the user has written from\neverybody, until \"retwis user restore\" or --for is over. Nothing is deleted."),
 		newStanding(env, social.Limited, "limit", "Keep a user out of public lists",
-			"Leaves a user out of the public timeline and of other public lists, until \"retwis user\nrestore\" or --for is over. Followers still see the posts."),
+			"Leaves a user out of the public timeline and other public lists, until \"retwis user\nrestore\" or --for is over. Followers still see the posts."),
 		newStanding(env, social.Good, "restore", "End the suspension or the limit of a user", "Ends the suspension or the limit of a user."),
 	}
 }
@@ -62,15 +62,15 @@ func newStanding(env shell.Env, standing social.Standing, name, short, long stri
 		Args:    shell.Arguments(1, 1, ""),
 	})
 	var decision moderation.StandingChange
-	var lasts time.Duration
+	var duration time.Duration
 	f := c.Flags()
 	f.StringVar(&decision.Note, "note", "", "why, for the audit log")
 	if standing != social.Good {
 		f.StringVar(&decision.Message, "message", "", "the reason that the user sees")
-		f.DurationVar(&lasts, "for", 0, "how long, as in 72h; 0 for no expiry")
+		f.DurationVar(&duration, "for", 0, "how long, as in 72h; 0 for no expiry")
 	}
 	c.Check = func([]string) error {
-		if lasts < 0 {
+		if duration < 0 {
 			return shell.Usage(errors.New("--for cannot be negative"))
 		}
 		return nil
@@ -78,8 +78,8 @@ func newStanding(env shell.Env, standing social.Standing, name, short, long stri
 	return site.Act(c, "print the user as JSON", func(ctx context.Context, db *site.Database, args []string) (entry, error) {
 		return change(ctx, db, args[0], func(u social.User) error {
 			decision.Standing = standing
-			if lasts > 0 {
-				decision.Until = time.Now().Add(lasts)
+			if duration > 0 {
+				decision.Until = time.Now().Add(duration)
 			}
 			return db.Social.Moderation.SetStanding(ctx, social.Operator, u.ID, decision)
 		})
@@ -107,7 +107,7 @@ func newApproval(env shell.Env, decision moderation.Approval, short, long string
 	return site.Act(c, "", ofUser(func(ctx context.Context, db *site.Database, u social.User) (string, error) {
 		err := db.Social.Applications.Decide(ctx, social.Operator, u.ID, decision)
 		if errors.Is(err, social.ErrNotFound) {
-			err = shell.Hint(fmt.Errorf("%s is not waiting for approval", u.Name), "List who is with: retwis user list --standing pending")
+			err = shell.Hint(fmt.Errorf("%s is not waiting for approval", u.Name), "List pending accounts with: retwis user list --standing pending")
 		}
 		return fmt.Sprintf("%sd %s", decision, u.Name), err
 	}))

@@ -20,8 +20,8 @@ func New(env shell.Env) *cobra.Command {
 	group := shell.Group(&cobra.Command{
 		Use:   "user",
 		Short: "List, create and manage users",
-		Long: `Lists, creates and manages the users of the site, even while it is served. A user is given
-by username, in any case.`,
+		Long: `Lists, creates and manages the users of the site, even while the site is served. A user is
+named by username, in any case.`,
 		Example: `  retwis user list --limit 20
   retwis user show ada
   retwis user create ada
@@ -93,15 +93,16 @@ func find(ctx context.Context, db *site.Database, name string) (social.User, err
 const (
 	// shownNames limits the names that an error suggests.
 	shownNames = 3
-	// suggested is the number of completions it chooses from.
-	suggested = 50
+	// maxCompletions is the number of completions from which these names are chosen.
+	maxCompletions = 50
 )
 
-// similar returns names that differ in a few letters, found by the completion of names.
+// similar returns usernames that differ from name in a few letters, found by completing prefixes of
+// name.
 func similar(ctx context.Context, db *site.Database, name string) []string {
 	var near []string
 	for _, prefix := range []string{name, name[:min(len(name), 2)], name[:min(len(name), 1)]} {
-		users, err := db.Social.Completions.CompleteNames(ctx, &social.Viewer{}, prefix, suggested)
+		users, err := db.Social.Completions.CompleteNames(ctx, &social.Viewer{}, prefix, maxCompletions)
 		if err != nil {
 			return nil // the name is unknown in any case
 		}
@@ -117,23 +118,23 @@ func similar(ctx context.Context, db *site.Database, name string) []string {
 	return nil
 }
 
-// distance returns the Levenshtein distance of two words: the number of letters to add, remove or
-// replace.
+// distance returns the Levenshtein distance of two words: the minimum number of letters to add,
+// remove or replace.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		before := row[0]
+		diagonal := row[0]
 		row[0] = i + 1
 		for j := range len(b) {
-			cost := before
+			cost := diagonal
 			if a[i] != b[j] {
 				cost++
 			}
-			before = row[j+1]
-			row[j+1] = min(cost, before+1, row[j]+1)
+			diagonal = row[j+1]
+			row[j+1] = min(cost, diagonal+1, row[j]+1)
 		}
 	}
 	return row[len(b)]
@@ -143,16 +144,16 @@ func newList(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "list",
 		Short: "List the users, the newest first",
-		Long: `Lists the users, the newest first, in short steps: a million of them take no more memory
-than a few. --role and --standing filter them.`,
+		Long: `Lists the users, the newest first, in short steps: a million users take no more memory
+than a few. --role and --standing filter the users.`,
 		Example: `  retwis user list --limit 20
   retwis user list --standing suspended
   retwis user list --json | jq -r .name`,
 		Args: shell.NoArguments,
 	})
-	limit := c.Flags().IntP("limit", "n", 0, "show this many at most; 0 for all")
-	role := c.AddChoice("role", "only users of this role", append([]string{"any"}, social.RoleNames()...)...)
-	standing := c.AddChoice("standing", "only users of this standing", "any", social.Good.String(), social.Limited.String(), social.Suspended.String(), pending)
+	limit := c.Flags().IntP("limit", "n", 0, "show at most this many users; 0 for all")
+	role := c.AddChoice("role", "show only users with this role", append([]string{"any"}, social.RoleNames()...)...)
+	standing := c.AddChoice("standing", "show only users with this standing", "any", social.Good.String(), social.Limited.String(), social.Suspended.String(), pending)
 	c.Check = func([]string) error {
 		if *limit < 0 {
 			return shell.Usage(errors.New("--limit cannot be negative"))

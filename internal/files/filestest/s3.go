@@ -28,7 +28,7 @@ func NewS3(t *testing.T) *S3 {
 // Address is an address of a server that can be made unreachable.
 type Address struct {
 	Place string                        // as a value of --media
-	away  atomic.Pointer[chan struct{}] // nil while it is reachable
+	away  atomic.Pointer[chan struct{}] // nil while the server is reachable
 	slow  atomic.Bool
 }
 
@@ -57,8 +57,8 @@ func (s *S3) Listen(t *testing.T) *Address {
 	return a
 }
 
-// Leave makes the server unavailable at this address: it responds with an error or, if it hangs,
-// not before Return.
+// Leave makes the server unavailable at this address. The server responds to requests with an
+// error; if hangs is set, it does so only after Return.
 func (a *Address) Leave(hangs bool) {
 	back := make(chan struct{})
 	a.slow.Store(hangs)

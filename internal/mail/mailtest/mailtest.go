@@ -27,7 +27,7 @@ type Mail struct {
 	Text   string
 }
 
-// Link returns the path of the link in a mail whose path starts with path.
+// Link returns the path of the first link in a mail whose path starts with path, or "".
 func (m Mail) Link(path string) string {
 	for word := range strings.FieldsSeq(m.Text) {
 		if _, rest, ok := strings.Cut(word, "://"); ok {
@@ -40,23 +40,23 @@ func (m Mail) Link(path string) string {
 	return ""
 }
 
-// Server is a mail server. The exported fields control its behavior; its lock guards them: see
-// Set.
+// Server is a mail server. The exported fields control its behavior. While the server runs, Set
+// changes them.
 type Server struct {
 	Address string // host:port
 	Roots   *x509.CertPool
 
-	Login, Rcpt, Data error    // responses to a log-in, to a recipient and to a mail
-	RcptOnly          []string // recipients to which Rcpt applies; empty for all
-	Hold              chan struct{}
+	Login, Rcpt, Data error         // responses to a log-in, to a recipient and to a mail
+	RcptOnly          []string      // recipients to which Rcpt applies; empty for all
+	Hold              chan struct{} // if not nil, each mail waits to receive from it
 
-	mu     sync.Mutex
-	mails  []Mail
-	logins []string // "user password"
-	came   chan struct{}
-	smtp   *smtp.Server
-	tls    *tls.Config
-	done   chan struct{}
+	mu      sync.Mutex
+	mails   []Mail
+	logins  []string // "user password"
+	arrived chan struct{}
+	smtp    *smtp.Server
+	tls     *tls.Config
+	done    chan struct{}
 }
 
 // Refusal returns an error with an SMTP status.
@@ -77,12 +77,12 @@ func New(t testing.TB) *Server {
 	t.Helper()
 	pages := httptest.NewTLSServer(nil)
 	defer pages.Close()
-	s := &Server{came: make(chan struct{}, 1), tls: &tls.Config{Certificates: pages.TLS.Certificates}, Roots: x509.NewCertPool()}
+	s := &Server{arrived: make(chan struct{}, 1), tls: &tls.Config{Certificates: pages.TLS.Certificates}, Roots: x509.NewCertPool()}
 	s.Roots.AddCert(pages.Certificate())
 	return s
 }
 
-// Up serves at an address, with TLS from the first byte or with STARTTLS.
+// Up serves at an address, with TLS from the first byte if implicit is set, otherwise with STARTTLS.
 func (s *Server) Up(t testing.TB, address string, implicit bool) {
 	t.Helper()
 	listener, err := net.Listen("tcp", address)
@@ -131,17 +131,17 @@ func (s *Server) Logins() []string {
 	return slices.Clone(s.logins)
 }
 
-// Wait waits until n mails have arrived, and returns the last one.
+// Wait waits until n mails have arrived, and returns mail n.
 func (s *Server) Wait(t testing.TB, n int) Mail {
 	t.Helper()
-	late := time.After(20 * time.Second)
+	timeout := time.After(20 * time.Second)
 	for {
 		if all := s.Mails(); len(all) >= n {
 			return all[n-1]
 		}
 		select {
-		case <-s.came:
-		case <-late:
+		case <-s.arrived:
+		case <-timeout:
 			t.Fatalf("%d mails, want %d: %+v", len(s.Mails()), n, s.Mails())
 		}
 	}
@@ -152,7 +152,7 @@ type silent struct{}
 func (silent) Printf(string, ...any) {}
 func (silent) Println(...any)        {}
 
-// session is a connection.
+// session is an SMTP session.
 type session struct {
 	server *Server
 	to     string
@@ -213,7 +213,7 @@ func (s *session) Data(r io.Reader) error {
 	}
 	s.server.mails = append(s.server.mails, Mail{To: s.to, Header: msg.Header, Text: strings.ReplaceAll(string(text), "\r\n", "\n")})
 	select {
-	case s.server.came <- struct{}{}:
+	case s.server.arrived <- struct{}{}:
 	default:
 	}
 	return nil

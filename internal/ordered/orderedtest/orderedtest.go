@@ -38,7 +38,7 @@ func DrawColumn(t *rapid.T, name string, readable bool) ordered.Column {
 	return c
 }
 
-// DrawValue draws a value of a column, from a small range so that values repeat.
+// DrawValue draws a value of a column, often from a small range so that values repeat.
 func DrawValue(t *rapid.T, c ordered.Column) any {
 	sign := rapid.SampledFrom([]int64{-1, 1}).Draw(t, "sign")
 	switch c.Type {
@@ -78,7 +78,7 @@ func DrawValue(t *rapid.T, c ordered.Column) any {
 	return n
 }
 
-// DrawText draws short strings of bytes with a special meaning in the encoding.
+// DrawText draws a short string of bytes, most of which have a special meaning in the encoding.
 func DrawText(t *rapid.T) string {
 	return string(rapid.SliceOfN(rapid.SampledFrom([]byte("\x00\x01\xfe\xff:;ab 0")), 0, 4).Draw(t, "bytes"))
 }

@@ -1,8 +1,8 @@
 // Package keys computes where keys are stored: the hash tag and slot of a key, the partition of
 // an ID, and the keys of a structure in several partitions.
 //
-// On a Cluster a script or transaction sees the keys of one hash slot. A structure that needs
-// several keys gives all of them one hash tag; one that must be larger than a server is divided
+// On a Cluster, a script or transaction can only use keys of one hash slot. A structure with several
+// keys uses one hash tag for all of them; a structure that must be larger than a server is divided
 // into partitions, each with its own tag. The location of stored data depends on these functions,
 // so their results never change.
 package keys
@@ -16,8 +16,8 @@ import (
 // MaxPartitions is the largest number of partitions of one structure.
 const MaxPartitions = 1024
 
-// Tag returns the hash tag of a key: the part between the first opening brace and the next
-// closing one. It returns "" if the whole key determines the slot.
+// Tag returns the hash tag of a key: the part between the first opening brace and the next closing
+// brace. It returns "" if the whole key determines the slot.
 func Tag(key string) string {
 	_, rest, found := strings.Cut(key, "{")
 	tag, _, closed := strings.Cut(rest, "}")
@@ -28,8 +28,8 @@ func Tag(key string) string {
 }
 
 // Spread returns the names of n partitions of a structure. The partition number is inside the
-// hash tag, so that the partitions are in different slots: {ages.0}, {ages.1}. A single partition
-// has the name itself. A name with a brace but no hash tag cannot be spread: see Spreadable.
+// hash tag, so that the partitions are in different slots: {ages.0}, {ages.1}. The name of a single
+// partition is name. A name with a brace but no hash tag cannot be spread: see Spreadable.
 func Spread(name string, n int) []string {
 	if n == 1 {
 		return []string{name}

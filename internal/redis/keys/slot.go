@@ -16,7 +16,7 @@ func Slot(key []byte) int {
 	}
 	crc := uint16(0)
 	for _, b := range key {
-		// A byte at a time without a table: x is the high byte and b, folded.
+		// Process a byte at a time without a table: x combines the high byte of crc and b.
 		x := byte(crc>>8) ^ b
 		x ^= x >> 4
 		crc = crc<<8 ^ uint16(x)<<12 ^ uint16(x)<<5 ^ uint16(x)

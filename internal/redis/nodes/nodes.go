@@ -1,7 +1,7 @@
 // Package nodes sends commands without a key to the nodes of a database.
 //
-// A Cluster client sends such a command to any node that it knows, even to one that its URL names
-// but that no longer exists. This package asks all of them.
+// A Cluster client sends such a command to any node that it knows, even to a node of its URL that no
+// longer exists. This package asks all nodes.
 package nodes
 
 import (
@@ -21,7 +21,7 @@ import (
 	"retwis/internal/redis/rediserr"
 )
 
-// First asks every node concurrently and returns the first answer. If none answers within limit,
+// First asks every node concurrently and returns the first answer. If no node answers within limit,
 // it returns the most specific error.
 //
 // It does not cancel the other requests before limit: a connection that is being opened is
@@ -31,13 +31,13 @@ func First[T any](ctx context.Context, client rueidis.Client, limit time.Duratio
 		value T
 		err   error
 	}
-	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	nodes := client.Nodes()
 	answers := make(chan answer, len(nodes))
 	var asked sync.WaitGroup
 	for _, node := range nodes {
 		asked.Go(func() {
-			value, err := ask(rest, node)
+			value, err := ask(asking, node)
 			answers <- answer{value, err}
 		})
 	}
@@ -66,8 +66,8 @@ type Master struct {
 	slots   [][2]int64 // slot ranges of a master of a Cluster
 }
 
-// OwnKey returns name with a hash tag that puts it into a slot of the master, which must own
-// slots of a Cluster: a different slot each time.
+// OwnKey returns name with a hash tag that puts the key into a random slot of the master, which must
+// own slots of a Cluster.
 func (m Master) OwnKey(name string) string {
 	for n := rand.IntN(1 << 30); ; n++ {
 		key := "{" + strconv.Itoa(n) + "}:" + name
@@ -103,7 +103,7 @@ func Masters(ctx context.Context, client rueidis.Client) ([]Master, error) {
 	})
 	switch {
 	case err == nil:
-	case ctx.Err() == nil && part != nil: // all have answered
+	case ctx.Err() == nil && part != nil: // all nodes have answered
 		found = part
 	default:
 		return nil, err
@@ -121,8 +121,8 @@ func Masters(ctx context.Context, client rueidis.Client) ([]Master, error) {
 	return all, nil
 }
 
-// errPart means that a node knows no owner for some slots. While a replica takes over, a node may
-// know that its master no longer has any slots, but not yet who does.
+// errPart means that a node has no owner for some slots. While a replica takes over, a node may
+// already have removed the slots of the old master, but not yet assigned the slots to the replica.
 var errPart = errors.New("some slots of the Cluster have no owner")
 
 // owner is the address of a server and the slot ranges that it owns.
@@ -131,13 +131,13 @@ type owner struct {
 	slots   [][2]int64
 }
 
-// owners asks a node for the owners of slots. With errPart it returns those that the node knows.
+// owners asks a node for the owners of slots. With errPart it returns the owners that the node knows.
 func owners(ctx context.Context, node rueidis.Client) ([]owner, error) {
 	ranges, err := node.Do(ctx, node.B().ClusterSlots().Build()).ToArray()
 	if err != nil {
 		return nil, err
 	}
-	var own string // the host of the node itself, which it may omit
+	var own string // the host of the node itself, which the reply may omit
 	for address := range node.Nodes() {
 		own, _, _ = net.SplitHostPort(address)
 	}

@@ -15,8 +15,8 @@ import (
 // being moved away. A server outside a Cluster reports "".
 type Slots map[string]string
 
-// OwnSlots asks masters for their slots. It needs permission for CLUSTER NODES and takes one
-// round trip each: only the master itself immediately knows which slots have moved or are moving.
+// OwnSlots asks masters for their slots. It needs permission for CLUSTER NODES and takes one round
+// trip per master: only the master itself immediately knows which slots have moved or are moving.
 func OwnSlots(ctx context.Context, masters []Master) (Slots, error) {
 	all := Slots{}
 	for _, m := range masters {

@@ -12,9 +12,9 @@ local function lapsed(deadline)
 	return deadline and tonumber(deadline) < clock()
 end
 
--- remembered reads the stored declaration and compares it with the caller's. It returns what it
--- read, and an error for the caller to reply if the two differ. For a new index, what it read is
--- empty.
+-- remembered reads the stored declaration and compares it with the caller's. It returns the stored
+-- fields, and an error for the caller to reply if the declarations differ. For a new index, the
+-- fields are empty.
 --
 -- meta   hash: kind, declaration, partitions; during a repair or rebuild also
 --        rebuild, its name, and until, when its lease ends
@@ -38,8 +38,8 @@ local function unowned(key, type)
 end
 
 -- tracked reports whether a repair or rebuild is in progress, so that a writer adds the IDs that
--- it changes to the key changed. It removes the remains of a killed one. KEYS begin with those of
--- a partition.
+-- it changes to the key changed. It removes the leftovers of a killed run. KEYS begin with the keys
+-- of a partition.
 --
 -- found  the reply of remembered
 -- more   another key that a rebuild creates, or nil
@@ -54,8 +54,8 @@ local function tracked(found, more)
 	return true
 end
 
--- declared stores the declaration of a new index. It returns an error for the caller to reply if
--- a different one is stored.
+-- declared stores the declaration of a new index. It returns an error for the caller to reply if a
+-- different declaration is stored.
 local function declared(meta, kind, declaration, partitions)
 	local found, refusal = remembered(meta, kind, declaration, partitions)
 	if not found[1] then
@@ -65,7 +65,7 @@ local function declared(meta, kind, declaration, partitions)
 end
 
 -- permitted is like remembered for a partition, whose keys are the first of KEYS. It also returns
--- an error if they hold something that no index created.
+-- an error if the keys hold something that no index created.
 local function permitted(kind, declaration, partitions)
 	local found, refusal = remembered(KEYS[3], kind, declaration, partitions)
 	if not found[1] then
@@ -90,8 +90,8 @@ local function opened(kind, declaration, partitions, more)
 	return tracked(found, more)
 end
 
--- replaced returns an error for the caller to reply if the caller's repair or rebuild is not the
--- one in progress, or nil.
+-- replaced returns an error for the caller to reply if the caller's repair or rebuild is no longer
+-- in progress, or nil.
 --
 -- meta   hash: rebuild is the name of the run in progress
 -- run    the name of the caller's run

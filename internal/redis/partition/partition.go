@@ -58,7 +58,7 @@ type Set struct {
 	known       atomic.Bool // the index is known to have this declaration
 }
 
-// New returns the partitions of an index; one if d has none. It sends no commands.
+// New returns the partitions of an index; if d.Partitions is 0, there is one. It sends no commands.
 func New(client rueidis.Client, key string, d Declaration) (*Set, error) {
 	if d.Partitions == 0 {
 		d.Partitions = 1
@@ -132,8 +132,8 @@ func (s *Set) Args() []string {
 	return []string{s.declaration.Kind, s.declaration.Text, strconv.Itoa(s.declaration.Partitions)}
 }
 
-// Check returns ErrDeclared if the key has a different declaration, and nil if it does not exist
-// yet. It takes one round trip until the declaration is known to match.
+// Check returns ErrDeclared if the key has a different declaration, and nil if the index does not
+// exist yet. It takes one round trip until the declaration is known to match.
 func (s *Set) Check(ctx context.Context) error {
 	if s.known.Load() {
 		return nil
@@ -145,7 +145,7 @@ func (s *Set) Check(ctx context.Context) error {
 	case err != nil:
 		return err
 	case d != s.declaration:
-		return s.otherwise(d)
+		return s.declaredError(d)
 	}
 	s.known.Store(true)
 	return nil
@@ -179,9 +179,9 @@ func (s *Set) Sum(ctx context.Context, command func(*Keys) rueidis.Completed) (i
 	return total, nil
 }
 
-// Declare stores the declaration if there is none yet; otherwise it is like Check. An index in
-// one partition does not need it: its scripts declare it. It fails with the error that a write
-// script would return if a partition is declared differently, or holds other data.
+// Declare stores the declaration if there is none yet; otherwise it is like Check. An index in one
+// partition does not need Declare, because its scripts store the declaration. Declare returns the
+// error of a write script if a partition is declared differently, or holds other data.
 func (s *Set) Declare(ctx context.Context) error {
 	if err := s.Check(ctx); err != nil || s.known.Load() {
 		return err
@@ -236,7 +236,7 @@ func (s *Set) Error(ctx context.Context, err error) error {
 	e, ok := rueidis.IsRedisErr(err)
 	switch {
 	case ok && strings.HasPrefix(e.Error(), "FOREIGN"):
-		return s.foreign()
+		return s.foreignError()
 	case !ok || !strings.HasPrefix(e.Error(), "DECLARED"):
 		return err
 	}
@@ -247,16 +247,16 @@ func (s *Set) Error(ctx context.Context, err error) error {
 	for _, name := range names { // a partition can differ from the others
 		var d Declaration
 		if d, err = Read(ctx, s.Client, name); err == nil && d != s.declaration {
-			return s.otherwise(d)
+			return s.declaredError(d)
 		}
 	}
 	return errors.Join(ErrDeclared, err)
 }
 
-// foreign returns the error for data that no index created, with advice on adopting it.
-func (s *Set) foreign() error {
+// foreignError returns the error for data that no index created, with advice on adopting the data.
+func (s *Set) foreignError() error {
 	d := s.declaration
-	command, how := "", "use another key"
+	command, advice := "", "use another key"
 	switch d.Kind {
 	case "composite", "numeric":
 		command = "retwis index adopt " + s.Key
@@ -265,25 +265,26 @@ func (s *Set) foreign() error {
 	case "recent":
 		command = "retwis recent adopt " + s.Key + " --max " + d.Text
 	case "lexical":
-		how = "adopt it with Adopt"
+		advice = "adopt it with Adopt"
 	}
-	what := fmt.Sprintf("%q has no %s.meta", s.Key, s.Key)
+	problem := fmt.Sprintf("%q has no %s.meta", s.Key, s.Key)
 	if d.Kind == "graph" && d.Text != "" {
 		command += " --" + d.Text
 	}
 	if d.Partitions > 1 {
-		what = fmt.Sprintf("a partition of %q has no declaration", s.Key)
+		problem = fmt.Sprintf("a partition of %q has no declaration", s.Key)
 	}
 	if command != "" && d.Partitions > 1 {
 		command += fmt.Sprint(" --partitions ", d.Partitions)
 	}
 	if command != "" {
-		how = fmt.Sprintf("adopt it with Adopt or %q", command)
+		advice = fmt.Sprintf("adopt it with Adopt or %q", command)
 	}
-	return fmt.Errorf("%w: %s: %s", ErrForeign, what, how)
+	return fmt.Errorf("%w: %s: %s", ErrForeign, problem, advice)
 }
 
-func (s *Set) otherwise(d Declaration) error {
+// declaredError returns the error for a stored declaration that differs from the caller's.
+func (s *Set) declaredError(d Declaration) error {
 	if s.Explain != nil {
 		if err := s.Explain(d); err != nil {
 			return err

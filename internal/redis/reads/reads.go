@@ -1,4 +1,4 @@
-// Package reads reads several keys in one round trip. A key of another type reads as missing.
+// Package reads reads several keys in one round trip. A key of another type counts as missing.
 package reads
 
 import (
@@ -60,7 +60,7 @@ func read[T any](b *Batch, cmd rueidis.Completed, parse func(rueidis.RedisResult
 	return value
 }
 
-// Text reads a string, or the score of a member; empty if there is none.
+// Text reads a string, or the score of a member; a missing value is empty.
 func (b *Batch) Text(cmd rueidis.Completed) *string { return read(b, cmd, reply.TextOrEmpty) }
 
 // Texts reads a list.
@@ -94,7 +94,7 @@ func (b *Batch) Add(cmd rueidis.Completed, take func(rueidis.RedisResult) error)
 	b.take = append(b.take, take)
 }
 
-// Run reads everything in one round trip.
+// Run sends all commands in one round trip.
 func (b *Batch) Run(ctx context.Context) error {
 	if len(b.cmds) == 0 {
 		return nil

@@ -1,6 +1,6 @@
-// Package rediserr classifies the errors of a Redis client: the database is unreachable, it only
-// refuses writes, or the user lacks a permission. No other package knows the error codes of
-// servers.
+// Package rediserr classifies the errors of a Redis client: the database is unreachable, the
+// database only refuses writes, or the user lacks a permission. No other package depends on the
+// error codes of servers.
 //
 // The code is the first word of an error reply (READONLY, OOM, LOADING, ...). Redis 6.2 wraps the
 // reply to a command within a script in other text, so that the code is in the middle.
@@ -73,7 +73,7 @@ var codes = map[string]Class{
 	"DENIED":    Denied, // protected mode
 }
 
-// Of returns the class of an error, however it is wrapped.
+// Of returns the class of an error, even if the error is wrapped.
 func Of(err error) Class {
 	var network net.Error
 	var call syscall.Errno
@@ -103,11 +103,11 @@ func IsReply(err error) bool {
 // IsWrongType reports whether an error is the reply to a command on a key of another type.
 func IsWrongType(err error) bool {
 	text, ok := reply(err)
-	return ok && strings.Contains(text, "WRONGTYPE") // Redis 6.2 embeds it in a longer text
+	return ok && strings.Contains(text, "WRONGTYPE") // Redis 6.2 embeds the code in a longer text
 }
 
-// reply returns the text of an error reply. The client returns it unchanged or, with client-side
-// caching, at the start of a longer text.
+// reply returns the text of an error reply. The client returns the text unchanged or, with
+// client-side caching, at the start of a longer text.
 func reply(err error) (string, bool) {
 	var answer *rueidis.RedisError
 	if errors.As(err, &answer) {
@@ -143,11 +143,11 @@ func Passes(err error) bool {
 // returns during a failover.
 func PassesReply(text string) bool { return OfReply(text) == Unavailable || Code(text) == "READONLY" }
 
-// whereInScript matches what a server adds to an error of a script.
+// whereInScript matches the position that a server adds to an error of a script.
 var whereInScript = regexp.MustCompile(` script: [0-9a-f]{40}, on @user_script:[0-9]+\.`)
 
-// WithoutScript removes the position in a script from a server's error text; it means nothing to
-// a reader who has not written the script.
+// WithoutScript removes the position in a script from a server's error text, because the position
+// does not help users.
 func WithoutScript(text string) string { return whereInScript.ReplaceAllString(text, "") }
 
 // deniedInScript lists the texts of NOPERM for a command within a script: up to 7.0, and since

@@ -11,11 +11,11 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// infoTime limits how long to wait for the servers.
-const infoTime = time.Second
+// infoTimeout limits the wait for the servers.
+const infoTimeout = time.Second
 
-// servers are the metrics that the servers report in INFO. A server that does not answer, or
-// denies INFO, only has the metric that it is down.
+// servers are the metrics that the servers report in INFO. A server that does not answer only has
+// the metric that it is down. A server that denies INFO has no metrics.
 type servers struct {
 	up     *prometheus.Desc
 	fields []field
@@ -73,7 +73,7 @@ func (s servers) describe(to chan<- *prometheus.Desc) {
 
 // collect queries all servers concurrently.
 func (s servers) collect(client rueidis.Client, to chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), infoTime)
+	ctx, cancel := context.WithTimeout(context.Background(), infoTimeout)
 	defer cancel()
 	var wg sync.WaitGroup
 	for name, node := range client.Nodes() {

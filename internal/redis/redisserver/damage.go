@@ -38,14 +38,14 @@ func isDamage(line string) bool {
 	return false
 }
 
-// damaged returns the error of a server that exited because it cannot load its data. line is its
-// first log message about that.
+// damaged returns the error of a server that exited because it cannot load its data. line is the
+// first log message about the data.
 func damaged(dir, server, line string) error {
 	line, _, _ = strings.Cut(line, ": make a backup") // the advice below has the whole command
 	line, _, _ = strings.Cut(line, ". You can: ")
 	line = strings.TrimSpace(line)
 	if strings.Contains(line, "Can't handle RDB format version") {
-		return fmt.Errorf("redisserver: %w: %s: it was written by a newer server; install that one, or name it in RETWIS_REDIS_SERVER (the server logged: %s)",
+		return fmt.Errorf("redisserver: %w: %s: it was written by a newer server; install that version, or name it in RETWIS_REDIS_SERVER (the server logged: %s)",
 			ErrUnreadable, dir, line)
 	}
 	advice := "restore a backup"
@@ -55,9 +55,9 @@ func damaged(dir, server, line string) error {
 	return fmt.Errorf("redisserver: %w: %s (the server logged: %s); %s", ErrDamaged, dir, line, advice)
 }
 
-// truncateAdvice tells how to copy an append-only file and truncate the copy at its first damage,
-// with the server's checking tool. Only a tool of the same version can read everything that the
-// server reads; it is the server binary under another name.
+// truncateAdvice returns advice to copy an append-only file and to truncate the copy at its first
+// damage, with the server's checking tool. Only a tool of the same version can read everything that
+// the server reads; the tool is the server binary under another name.
 func truncateAdvice(dir, server string) string {
 	files := filepath.Join(dir, aofDir)
 	file := filepath.Join(files, manifestName)
@@ -69,12 +69,12 @@ func truncateAdvice(dir, server string) string {
 	if strings.Contains(filepath.Base(server), "valkey") {
 		tool = filepath.Join(filepath.Dir(server), "valkey-check-aof")
 	}
-	made := ""
+	makeTool := ""
 	if _, err := exec.LookPath(tool); err != nil {
-		made = fmt.Sprintf("make the tool that checks it, which is the server under another name (ln -s %s %s), and ", shellQuote(server), shellQuote(tool))
+		makeTool = fmt.Sprintf("make the tool that checks it, which is the server under another name (ln -s %s %s), and ", shellQuote(server), shellQuote(tool))
 	}
 	return fmt.Sprintf("%scopy the data and drop everything after the damage: cp -a %s %s && echo y | %s --fix %s",
-		made, shellQuote(files), shellQuote(files+".damaged"), shellQuote(tool), shellQuote(file))
+		makeTool, shellQuote(files), shellQuote(files+".damaged"), shellQuote(tool), shellQuote(file))
 }
 
 // shellQuote quotes a word for a shell.

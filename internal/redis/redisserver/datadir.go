@@ -34,11 +34,11 @@ var (
 // Before version 7 the append-only file was a single file. Since then it consists of parts in a
 // separate directory: a base, which is a snapshot or an older append-only file, and increments,
 // in the order of a manifest. A server reads the files that its settings and its version require,
-// and silently ignores all others.
+// and silently ignores all other files.
 type dataDir struct {
 	path     string
 	manifest bool
-	broken   string   // why the manifest is unreadable; if set, it counts as missing
+	broken   string   // why the manifest is unreadable; if set, the manifest counts as missing
 	parts    []string // listed in the manifest, in order, without history files; relative to path
 	unlisted []string // other data files in appendonlydir
 	single   bool     // appendonly.aof exists
@@ -48,10 +48,10 @@ type dataDir struct {
 
 // format is the version of a snapshot, according to its first bytes.
 type format struct {
-	rdb     int    // 0: no snapshot
-	valkey  bool   // written by Valkey 9.0 or newer, whose versions start at 80
-	writer  string // such as "Redis 7.0.15", if the file contains it
-	inspect string // path of the file
+	rdb    int    // 0: no snapshot
+	valkey bool   // written by Valkey 9.0 or newer, whose versions start at 80
+	writer string // such as "Redis 7.0.15", if the file contains it
+	path   string // path of the file
 }
 
 func (f format) String() string {
@@ -201,7 +201,7 @@ func parseManifestLine(line string) (name, kind string, ok bool) {
 }
 
 // upgrading reports whether a server of version 7 was interrupted while moving appendonly.aof
-// into appendonlydir: the next server resumes that.
+// into appendonlydir: the next server resumes the move.
 func (d *dataDir) upgrading() bool {
 	if !d.single || !d.manifest || len(d.parts) != 1 || d.parts[0] != filepath.Join(aofDir, aofName) {
 		return false
@@ -221,8 +221,8 @@ func (d *dataDir) missing() []string {
 	return missing
 }
 
-// check returns why a server must not be started on the directory: it would fail to start, or
-// start without the existing data.
+// check returns an error if a server must not be started on the directory, because the server would
+// fail to start, or start without the existing data.
 func (d *dataDir) check(p program, appendOnly bool) error {
 	if !appendOnly {
 		f, err := readFormat(filepath.Join(d.path, dumpName))
@@ -259,12 +259,12 @@ func (d *dataDir) check(p program, appendOnly bool) error {
 
 // checkFormat returns an error if a snapshot is newer than the server.
 func (d *dataDir) checkFormat(p program, f format) error {
-	most, known := p.formats()
-	if !known || f.rdb == 0 || !f.newer(most) {
+	newest, known := p.formats()
+	if !known || f.rdb == 0 || !f.newer(newest) {
 		return nil
 	}
 	return fmt.Errorf("redisserver: %w: %s was written by %s (%s); %s reads up to version %d: install %s, or name it in RETWIS_REDIS_SERVER",
-		ErrUnreadable, f.inspect, f.wrote("a newer server"), f, p, most.rdb, f.readers())
+		ErrUnreadable, f.path, f.wrote("a newer server"), f, p, newest.rdb, f.readers())
 }
 
 // written returns the modification time of a file as text.
@@ -276,7 +276,7 @@ func (d *dataDir) written(name string) string {
 	return fmt.Sprintf(" (last written %s)", info.ModTime().UTC().Format(time.DateTime))
 }
 
-func (d *dataDir) writer(otherwise string) string { return d.format.wrote(otherwise) }
+func (d *dataDir) writer(fallback string) string { return d.format.wrote(fallback) }
 
 func baseNames(paths []string) []string {
 	names := make([]string, len(paths))
@@ -295,12 +295,12 @@ func (f format) newer(g format) bool {
 	return f.rdb > g.rdb
 }
 
-// wrote returns the server that wrote the file.
-func (f format) wrote(otherwise string) string {
+// wrote returns the server that wrote the file, or fallback if the file does not contain it.
+func (f format) wrote(fallback string) string {
 	if f.writer != "" {
 		return f.writer
 	}
-	return otherwise
+	return fallback
 }
 
 // readers returns the servers that can read the file.
@@ -322,15 +322,15 @@ func (f format) readers() string {
 // come first.
 const headLength = 512
 
-// readFormat reads the format of a file. It is zero for a missing file and for a file that is not
-// a snapshot.
+// readFormat reads the format of a file. The format has no version for a missing file and for a file
+// that is not a snapshot.
 func readFormat(path string) (format, error) {
 	head, err := readHead(path)
 	if err != nil {
 		return format{}, err
 	}
 	f := parseFormat(head)
-	f.inspect = path
+	f.path = path
 	return f, nil
 }
 
@@ -364,7 +364,7 @@ func isEmptySnapshot(head []byte) bool {
 	return len(rest) > 0 && rest[0] == 0xff
 }
 
-// skipString skips a short string, or a number that encodes one.
+// skipString skips a short string, or a string that is encoded as a number.
 func skipString(from []byte) []byte {
 	if len(from) == 0 {
 		return nil

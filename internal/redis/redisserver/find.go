@@ -76,12 +76,12 @@ func SocketPath(dir string) (string, error) {
 		err = dirOwner.Give(shared)
 	}
 	if err != nil && !errors.Is(err, os.ErrExist) {
-		return "", fmt.Errorf("redisserver: make a directory for the socket: %w", err)
+		return "", fmt.Errorf("redisserver: create a directory for the socket: %w", err)
 	}
 	// Another user may have created a directory of this name.
 	info, err := os.Lstat(shared)
 	if err != nil {
-		return "", fmt.Errorf("redisserver: make a directory for the socket: %w", err)
+		return "", fmt.Errorf("redisserver: create a directory for the socket: %w", err)
 	}
 	if !info.IsDir() || info.Mode().Perm() != 0o700 || ownerOf(info) != dirOwner.UID() {
 		return "", fmt.Errorf("redisserver: %s must be a directory of this user with mode 0700; remove it, or set XDG_RUNTIME_DIR", shared)

@@ -33,9 +33,9 @@ func (s *Server) log(from io.ReadCloser, to *slog.Logger) {
 	_, _ = io.Copy(io.Discard, from) // a line that is too long must not block the server
 }
 
-// ofSnapshot reports whether a line is about a client that reads a snapshot, as a backup does:
-// the server takes it for a replica, and reports it as lost when it is done. Only such a client
-// connects through the unix socket.
+// ofSnapshot reports whether a line is about a client that reads a snapshot, as a backup does. The
+// server treats such a client as a replica, and reports a lost connection when the client is done.
+// No other replica connects through the unix socket.
 func ofSnapshot(text string) bool {
 	return strings.HasPrefix(text, "Connection with replica /") || strings.HasPrefix(text, "Diskless rdb transfer, done reading from pipe")
 }

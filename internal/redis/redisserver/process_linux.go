@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// attributes puts the server into its own process group, so that Ctrl-C does not end it before
-// the program, and makes the kernel signal it when its parent dies.
+// attributes puts the server into its own process group, so that Ctrl-C does not end the server
+// before the program, and makes the kernel signal the server when its parent dies.
 func attributes(death syscall.Signal) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: death}
 }

@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// attributes puts the server into its own process group. Only Linux ends a child with its parent:
-// on other systems a server survives a killed parent, and the next process that opens its
-// directory joins it.
+// attributes puts the server into its own process group. Only Linux ends a child with its parent: on
+// other systems a server survives a killed parent, and the next process that opens the data
+// directory uses that server.
 func attributes(syscall.Signal) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

@@ -36,14 +36,14 @@ func identify(ctx context.Context, binary string) (program, error) {
 	switch first, _, _ := strings.Cut(string(out), " "); first {
 	case "Redis":
 		p.name = "Redis"
-	case "Valkey", "Server": // all that Valkey 7.2 prints
+	case "Valkey", "Server": // Valkey 7.2 prints only "Server"
 		p.name = "Valkey"
 	}
 	return p, nil
 }
 
-// number returns the major and the minor version.
-func (p program) number() (major, minor int, ok bool) {
+// majorMinor returns the major and the minor version.
+func (p program) majorMinor() (major, minor int, ok bool) {
 	first, rest, _ := strings.Cut(p.version, ".")
 	end := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' })
 	if end >= 0 {
@@ -56,13 +56,13 @@ func (p program) number() (major, minor int, ok bool) {
 
 // before reports whether the program is older than a version.
 func (p program) before(major, minor int) bool {
-	x, y, ok := p.number()
+	x, y, ok := p.majorMinor()
 	return !ok || x < major || x == major && y < minor
 }
 
-// formats returns the newest snapshot format that the program reads. Versions newer than this
-// table read at least its newest format.
-func (p program) formats() (most format, known bool) {
+// formats returns the newest snapshot format that the program reads, if known. Versions newer than
+// this table read at least the newest format of the table.
+func (p program) formats() (newest format, known bool) {
 	for _, row := range []struct {
 		name         string
 		major, minor int // before this version
@@ -105,9 +105,9 @@ func installed() []string {
 }
 
 // FindFor returns the path of the server to run on a data directory: the result of Find, unless
-// the directory has data and another server on PATH suits it better. It prefers servers that can
-// read the data, and among these the one that wrote it, so that installing another server does
-// not change the server of a site.
+// the directory has data and another server on PATH suits the data better. It prefers servers that
+// can read the data, and among these the program (Redis or Valkey) that wrote the data, so that
+// installing another server does not change the server of a site.
 func FindFor(ctx context.Context, getenv func(string) string, dir string) (string, error) {
 	first, err := Find(getenv)
 	if err == nil && getenv("RETWIS_REDIS_SERVER") != "" {

@@ -1,9 +1,9 @@
 // Package redisserver runs a real Redis or Valkey server as a child process.
 //
-// A program that keeps its data in Redis needs a server, for users on a laptop and for its tests,
-// and nobody should have to set one up by hand. Start finds the installed server, starts it on a
-// unix socket in a private directory, and returns once it answers; the server ends with its
-// parent, even if that is killed.
+// A program that keeps its data in Redis needs a server for users on a laptop and for its tests,
+// without a manual setup. [Start] finds the installed server, starts it on a unix socket in a private
+// directory, and returns once the server answers. On Linux, the server ends with its parent, even if
+// the parent is killed.
 package redisserver
 
 import (
@@ -28,28 +28,28 @@ import (
 
 // Options configure a server. Dir is required.
 type Options struct {
-	// Dir is where the server keeps its data. It is created with mode 0700.
+	// Dir is the data directory. It is created with mode 0700.
 	Dir string
 	// Socket is the path of the unix socket. Default: SocketPath(Dir).
 	Socket string
 	// Port is a TCP port on 127.0.0.1; 0 means none.
 	Port int
-	// Config are additional lines of redis.conf, such as "appendonly yes". The server reads them
-	// from standard input, so that secrets do not show in the process list.
+	// Config holds additional lines of redis.conf, such as "appendonly yes". The server reads its
+	// configuration from standard input, so that secrets do not show in the process list.
 	Config []string
 	// Binary is the server program. Default: the result of FindFor.
 	Binary string
 	// Logger receives the server's own log. Default: slog.Default().
 	Logger *slog.Logger
-	// ExtraFiles are inherited by the server and stay open as long as it lives; for example, a
-	// lock on its directory.
+	// ExtraFiles are inherited by the server and stay open as long as the server lives; for
+	// example, a lock on its directory.
 	ExtraFiles []*os.File
 	// LoadingEvery is how often Start logs that it waits for a large data set. Default: 5 s.
 	LoadingEvery time.Duration
-	// Sentinel runs a sentinel instead. It rewrites its configuration in Dir.
+	// Sentinel runs a sentinel instead of a server. The sentinel rewrites its configuration in Dir.
 	Sentinel bool
 	// DeathSignal is the signal that the server receives when this process dies first (on Linux).
-	// Default: SIGTERM, on which it saves its data.
+	// Default: SIGTERM, on which the server saves its data.
 	DeathSignal syscall.Signal
 
 	owner owner.Owner // user that the server runs as
@@ -61,25 +61,25 @@ type Server struct {
 	socket  string
 	port    int
 	done    chan struct{}
-	err     error // why it exited, once done is closed
+	err     error // why the server exited; valid once done is closed
 	tail    *tail
 	logged  chan struct{} // closed once the log has been read to its end
-	running atomic.Bool   // it is running and was not told to stop
+	running atomic.Bool   // the server is running and was not told to stop
 
 	dir    string
 	before struct {
 		name string
 		size int64
-	} // of the file to which it appends, before the start
-	cut       atomic.Bool            // it found its append-only file truncated
-	damage    atomic.Pointer[string] // its message about files that it cannot load
-	accepting chan struct{}          // closed once it has logged that it accepts connections
+	} // the file to which the server appends, before the start
+	cut       atomic.Bool            // the server found its append-only file truncated
+	damage    atomic.Pointer[string] // the first log message about files that cannot be loaded
+	accepting chan struct{}          // closed once the server has logged that it accepts connections
 	once      sync.Once              // closes accepting
 }
 
 // Start starts a server and waits until it answers. It rejects a server older than 6.2, and a
 // server that would not find or could not read the data in Dir: see ErrUnreadable and ErrDamaged.
-// If ctx ends first, Start ends the server, too.
+// If ctx ends first, Start kills the server.
 func Start(ctx context.Context, opt Options) (*Server, error) {
 	if err := opt.prepare(ctx); err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func (o *Options) prepare(ctx context.Context) error {
 		return fmt.Errorf("redisserver: %w", err)
 	}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-		return fmt.Errorf("redisserver: make the data directory: %w", err)
+		return fmt.Errorf("redisserver: create the data directory: %w", err)
 	}
 	if o.owner, err = owner.Of(o.Dir); err != nil {
 		return err
@@ -245,7 +245,7 @@ func (s *Server) supervise(started chan<- error) {
 func (s *Server) ready(ctx context.Context, opt Options) error {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
-	began, told := time.Now(), time.Now()
+	began, lastLog := time.Now(), time.Now()
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
 		select {
 		case <-ctx.Done():
@@ -258,13 +258,13 @@ func (s *Server) ready(ctx context.Context, opt Options) error {
 		if bytes.HasPrefix(answer, []byte("+PONG")) || bytes.HasPrefix(answer, []byte("-NOAUTH")) {
 			return nil
 		}
-		if time.Since(told) >= opt.LoadingEvery {
-			told = time.Now()
-			what := "waiting for the server to answer"
+		if time.Since(lastLog) >= opt.LoadingEvery {
+			lastLog = time.Now()
+			state := "waiting for the server to answer"
 			if bytes.HasPrefix(answer, []byte("-LOADING")) {
-				what = "the server is loading its data"
+				state = "the server is loading its data"
 			}
-			opt.Logger.Info(what, "since", time.Since(began).Round(time.Second).String())
+			opt.Logger.Info(state, "since", time.Since(began).Round(time.Second).String())
 		}
 		pause.Reset(wait)
 	}
@@ -307,16 +307,16 @@ func (s *Server) Err() error {
 	return s.err
 }
 
-// Stop makes the server save its data and exit, and waits for that. If ctx ends first, Stop kills
-// the server and returns an error.
+// Stop makes the server save its data and exit, and waits until it has exited. If ctx ends first,
+// Stop kills the server and returns an error.
 func (s *Server) Stop(ctx context.Context) error {
 	s.running.Store(false)
 	_ = s.Thaw()
 	retry := time.NewTicker(stopRetry)
 	defer retry.Stop()
 	for {
-		// On SIGTERM a server saves as on SHUTDOWN, but without a password. While it writes its
-		// first append-only file it ignores the signal, so repeat it.
+		// On SIGTERM a server saves as on SHUTDOWN, but without a password. The signal is repeated,
+		// because a server ignores it while writing its first append-only file.
 		if err := s.signal(syscall.SIGTERM); err != nil {
 			return err
 		}
@@ -327,7 +327,7 @@ func (s *Server) Stop(ctx context.Context) error {
 		case <-ctx.Done():
 			_ = s.Kill()
 			<-s.done
-			return fmt.Errorf("redisserver: the server was killed, it did not stop in time: %w", ctx.Err())
+			return fmt.Errorf("redisserver: the server did not stop in time and was killed: %w", ctx.Err())
 		}
 	}
 }

@@ -13,17 +13,18 @@ import (
 )
 
 // A server that is killed while it writes a transaction to its append-only file can leave a
-// truncated transaction there. The next server ignores it. But if its last command is truncated,
-// Redis 7.0 keeps the complete commands before it in the file and appends to them: a third server
-// that loads the file then executes the ignored transaction together with the later writes. So a
-// server that found its file truncated must rewrite it before it is used.
+// truncated transaction in the file. The next server ignores the transaction. But if the last
+// command of the transaction is truncated, Redis 7.0 only removes that command and appends to the
+// complete commands before it: a third server that loads the file then executes the ignored
+// transaction together with the later writes. So a server that found its file truncated must rewrite
+// the file before the server is used.
 
 const (
-	// truncatedMessage is the log message about such a file.
+	// truncatedMessage is the log message about a truncated file.
 	truncatedMessage = "short read while loading the AOF"
 	// readyMessage is the log message after loading.
 	readyMessage = "ready to accept connections"
-	// readyTimeout limits the wait for that message, which precedes the first reply.
+	// readyTimeout limits the wait for readyMessage, which precedes the first reply.
 	readyTimeout = time.Second
 )
 
@@ -40,7 +41,7 @@ func (s *Server) observe(text string) {
 	}
 }
 
-// rewriteTruncated makes the server rewrite its append-only file if it was truncated.
+// rewriteTruncated makes the server rewrite its append-only file if the file was truncated.
 func (s *Server) rewriteTruncated(ctx context.Context, opt Options) error {
 	if !slices.Contains(opt.Config, "appendonly yes") {
 		return nil
@@ -56,7 +57,7 @@ func (s *Server) rewriteTruncated(ctx context.Context, opt Options) error {
 	if name != s.before.name {
 		size = s.before.size // an upgrade has moved the file
 	}
-	// More than the last command or transaction indicates damage in the middle.
+	// More bytes than the last command or transaction indicate damage in the middle of the file.
 	opt.Logger.Warn("the append-only file was truncated when the last server died; rewriting it", "bytes cut off", s.before.size-size)
 	for {
 		answer, err := s.ask("BGREWRITEAOF")
@@ -68,7 +69,7 @@ func (s *Server) rewriteTruncated(ctx context.Context, opt Options) error {
 			return nil
 		}
 		if bytes.HasPrefix(answer, []byte("+")) {
-			return s.rewritten(ctx)
+			return s.waitRewritten(ctx)
 		}
 		// The server is writing another file at the moment.
 		if err := s.pause(ctx); err != nil {
@@ -94,8 +95,8 @@ func lastFile(dir string) (name string, size int64) {
 	return name, info.Size()
 }
 
-// rewritten waits until the append-only file has been rewritten.
-func (s *Server) rewritten(ctx context.Context) error {
+// waitRewritten waits until the append-only file has been rewritten.
+func (s *Server) waitRewritten(ctx context.Context) error {
 	for {
 		info, err := s.ask("INFO persistence")
 		if err != nil {

@@ -21,7 +21,7 @@ type Config struct {
 	DB        int
 	TLS       bool
 
-	// CA is a file with the root certificates for the server, replacing those of the system; Cert
+	// CA is a file with the root certificates for the server, instead of the system's; Cert
 	// and Key are the files of the client certificate; ServerName is the name that the server's
 	// certificate must have, instead of the host; SkipVerify accepts any certificate.
 	CA, Cert, Key string
@@ -34,7 +34,7 @@ type Config struct {
 	SentinelPassword string
 }
 
-// Kind is how a database is reached.
+// Kind is the kind of a database.
 type Kind string
 
 // Kinds of databases.

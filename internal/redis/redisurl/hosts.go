@@ -13,7 +13,7 @@ const (
 	sentinelPort = "26379"
 )
 
-// errNotPort does not contain the port: it may be a password if the host is missing.
+// errNotPort does not contain the port, because the port may be a password if the host is missing.
 var errNotPort = errors.New("the port is not a number from 1 to 65535")
 
 func readHosts(hosts, defaultPort string) ([]string, error) {
@@ -51,8 +51,8 @@ func checkHost(host string) error {
 		}
 		return nil
 	}
-	odd := func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`[]/\%"`, r) }
-	if strings.ContainsFunc(host, odd) {
+	invalid := func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`[]/\%"`, r) }
+	if strings.ContainsFunc(host, invalid) {
 		return errors.New("the host has characters that are invalid in a host")
 	}
 	return nil

@@ -13,22 +13,22 @@ import (
 const (
 	// dialTimeout limits the time to connect.
 	dialTimeout = 4 * time.Second
-	// silence is how long a command may stay unanswered before the connection counts as broken.
-	silence = 10 * time.Second
-	// shortSilence replaces silence if another server can take over: the connection to a hanging
-	// master is closed by the time its replica is promoted.
-	shortSilence = 2 * time.Second
-	// ping is how long a connection may be idle before it is checked; shortPing replaces it if
-	// another server can take over.
-	ping      = 2 * time.Second
-	shortPing = time.Second
-	// refresh is how often sentinels and Clusters are asked for the topology. They also announce
-	// changes, but a message can get lost.
-	refresh = 5 * time.Second
+	// replyTimeout is how long a command may stay unanswered before the connection counts as broken.
+	replyTimeout = 10 * time.Second
+	// shortReplyTimeout replaces replyTimeout if another server can take over: the connection to a
+	// hanging master is closed by the time its replica is promoted.
+	shortReplyTimeout = 2 * time.Second
+	// pingAfter is how long a connection may be idle before it is checked; shortPingAfter replaces
+	// pingAfter if another server can take over.
+	pingAfter      = 2 * time.Second
+	shortPingAfter = time.Second
+	// topologyRefresh is how often sentinels and Clusters are asked for the topology. They also
+	// announce changes, but an announcement can be lost.
+	topologyRefresh = 5 * time.Second
 )
 
-// ClientOption returns the options of a client. An embedded server is reachable at Socket once it
-// runs: see package store.
+// ClientOption returns the options of a client. An embedded server is reachable at Socket once the
+// server runs: see package store.
 func (c Config) ClientOption() (rueidis.ClientOption, error) {
 	opt := rueidis.ClientOption{
 		InitAddress: c.Addresses,
@@ -40,12 +40,12 @@ func (c Config) ClientOption() (rueidis.ClientOption, error) {
 		// invalidations that were sent before it, so a read sees the write before it. The rest of
 		// the program relies on this.
 		PipelineMultiplex: -1,
-		// A pipelined command ends with its context; one that is sent directly waits for the
+		// A pipelined command ends with its context; a command that is sent directly waits for the
 		// server.
 		AlwaysPipelining: true,
 		RetryDelay:       RetryDelay,
-		Dialer:           net.Dialer{Timeout: dialTimeout, KeepAlive: ping},
-		ConnWriteTimeout: silence,
+		Dialer:           net.Dialer{Timeout: dialTimeout, KeepAlive: pingAfter},
+		ConnWriteTimeout: replyTimeout,
 	}
 	var err error
 	if opt.TLSConfig, err = c.tls(); err != nil {
@@ -53,7 +53,7 @@ func (c Config) ClientOption() (rueidis.ClientOption, error) {
 	}
 	switch c.Kind {
 	case Sentinel:
-		opt.ConnWriteTimeout, opt.Dialer.KeepAlive = shortSilence, shortPing
+		opt.ConnWriteTimeout, opt.Dialer.KeepAlive = shortReplyTimeout, shortPingAfter
 		opt.Sentinel = rueidis.SentinelOption{
 			MasterSet:  c.Master,
 			Username:   c.SentinelUsername,
@@ -62,11 +62,11 @@ func (c Config) ClientOption() (rueidis.ClientOption, error) {
 			TLSConfig:  opt.TLSConfig,
 			Dialer:     opt.Dialer,
 
-			TopologyRefreshInterval: refresh,
+			TopologyRefreshInterval: topologyRefresh,
 		}
 	case Cluster:
-		opt.ConnWriteTimeout, opt.Dialer.KeepAlive = shortSilence, shortPing
-		opt.ClusterOption.ShardsRefreshInterval = refresh
+		opt.ConnWriteTimeout, opt.Dialer.KeepAlive = shortReplyTimeout, shortPingAfter
+		opt.ClusterOption.ShardsRefreshInterval = topologyRefresh
 	case Single, Embedded:
 		opt.ForceSingleClient = true
 	}

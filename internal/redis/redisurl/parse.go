@@ -98,8 +98,8 @@ func unknownScheme(scheme string) error {
 	return fmt.Errorf("unknown scheme %q; use %s", scheme, schemes)
 }
 
-// split splits user@host,host/path?query. A password may contain any character percent-encoded;
-// if it contains a plain @, the last @ ends it.
+// split splits user@host,host/path?query. A password may contain any character percent-encoded; if
+// it contains a plain @, the last @ ends the password.
 func split(rest string) (authority, path string, query url.Values, err error) {
 	if strings.ContainsRune(rest, '#') {
 		return "", "", nil, errors.New("# is not allowed here; write it as %23")
@@ -156,7 +156,7 @@ func (c *Config) readPath(path string) error {
 		return nil
 	}
 	if len(parts) > 1 || c.Kind == Cluster {
-		return fmt.Errorf("%q has no meaning here", path)
+		return fmt.Errorf("unexpected path %q", path)
 	}
 	return c.readDB(parts[0])
 }

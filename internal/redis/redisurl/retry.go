@@ -12,11 +12,11 @@ const (
 	maxDelay   = time.Second
 )
 
-// RetryDelay is the pause before a command is resent, for rueidis.ClientOption. Like the default
-// it doubles with each attempt, up to a second.
+// RetryDelay returns the pause before a command is resent, for rueidis.ClientOption. Like the
+// default, the pause doubles with each attempt, up to a second.
 //
-// It also keeps the command from being reused. After a retry rueidis reuses its memory for the
-// next command, while the writer of the broken connection may still read it.
+// RetryDelay also pins the command. After a retry, rueidis would reuse the memory of the command for
+// the next command, while the writer of the broken connection may still read that memory.
 func RetryDelay(attempts int, cmd rueidis.Completed, _ error) time.Duration {
 	cmd.Pin()
 	delay := min(maxDelay, firstDelay<<min(attempts-1, 20))

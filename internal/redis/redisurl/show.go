@@ -36,12 +36,12 @@ func escape(path string) string {
 	return strings.NewReplacer("%", "%25", "?", "%3F", "#", "%23", "@", "%40").Replace(path)
 }
 
-// longest is how many characters of a URL are shown.
-const longest = 200
+// maxShown is the maximum number of characters of a URL in messages.
+const maxShown = 200
 
 // redact returns a URL for messages: quoted, truncated, and without anything that could be a
-// password. If no @ separates the password from the hosts, it shows only what is certainly a
-// host.
+// password. If no @ separates the password from the hosts, redact shows the hosts only if they are
+// valid.
 func redact(raw string) string {
 	scheme, rest, found := strings.Cut(raw, ":")
 	if strings.EqualFold(scheme, "embedded") {
@@ -73,8 +73,8 @@ func redact(raw string) string {
 }
 
 func shorten(text string) string {
-	if runes := []rune(text); len(runes) > longest {
-		text = string(runes[:longest]) + "…"
+	if runes := []rune(text); len(runes) > maxShown {
+		text = string(runes[:maxShown]) + "…"
 	}
 	return strconv.Quote(text)
 }

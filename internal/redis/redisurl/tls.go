@@ -16,7 +16,7 @@ func (c Config) tls() (*tls.Config, error) {
 	config := &tls.Config{
 		MinVersion:         tls.VersionTLS12,
 		ServerName:         c.ServerName,
-		InsecureSkipVerify: c.SkipVerify, // the URL asks for it
+		InsecureSkipVerify: c.SkipVerify, // if the URL has skip_verify=true
 	}
 	if c.CA != "" {
 		text, err := os.ReadFile(c.CA)
@@ -28,8 +28,8 @@ func (c Config) tls() (*tls.Config, error) {
 			return nil, fmt.Errorf("parameter ca: %s holds no certificate in PEM", c.CA)
 		}
 	} else if !c.SkipVerify {
-		// Load the certificates now: hundreds of files on a busy disk take seconds, which would
-		// otherwise count against the time for the server to answer.
+		// Load the certificates now: reading hundreds of files on a busy disk takes seconds, which
+		// would otherwise count towards the timeout for the server's answer.
 		roots, err := x509.SystemCertPool()
 		if err != nil {
 			return nil, fmt.Errorf("certificates of this machine: %w", err)

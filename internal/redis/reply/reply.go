@@ -20,8 +20,8 @@ func Text(res rueidis.RedisResult) (string, error) {
 	return value, nil
 }
 
-// OrEmpty wraps the result of a read: it is empty for a nil reply, and for a key of another type,
-// which must not fail a page. The application's check reports such a key.
+// OrEmpty returns the result of a read, but an empty value for a nil reply and for a key of another
+// type, which must not fail a page. The application's check reports such a key.
 func OrEmpty[T any](value T, err error) (T, error) {
 	if err == nil || !rueidis.IsRedisNil(err) && !rediserr.IsWrongType(err) {
 		return value, err
@@ -33,11 +33,11 @@ func OrEmpty[T any](value T, err error) (T, error) {
 // TextOrEmpty is like Text, but also empty for a key of another type.
 func TextOrEmpty(res rueidis.RedisResult) (string, error) { return OrEmpty(res.ToString()) }
 
-// Exists reports whether a member or a field has a value. In a key of another type it has none.
+// Exists reports whether a member or a field has a value. It returns false for a key of another type.
 func Exists(res rueidis.RedisResult) (bool, error) {
 	err := res.Error()
-	_, other := OrEmpty(0, err)
-	return err == nil, other
+	_, failure := OrEmpty(0, err)
+	return err == nil, failure
 }
 
 // maxFields is an upper bound for the number of fields in one HMGET.

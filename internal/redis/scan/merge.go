@@ -2,7 +2,7 @@ package scan
 
 import "iter"
 
-// Merge merges ordered sequences: compare is negative if its first argument comes first. It stops
+// Merge merges ordered sequences; compare returns a negative number if a comes before b. Merge stops
 // at the first error, and holds one value of each sequence.
 func Merge[T any](compare func(a, b T) int, sequences ...iter.Seq2[T, error]) iter.Seq2[T, error] {
 	if len(sequences) == 1 {

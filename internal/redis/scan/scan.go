@@ -2,10 +2,10 @@
 // SCAN on every master; HSCAN, SSCAN and ZSCAN on one key. It merges the ordered sequences of
 // several partitions, and encodes positions as opaque cursors.
 //
-// As in Redis, an element that exists during the whole scan is returned, possibly twice; an
-// element that is added or removed meanwhile may be returned or not. Redis no longer guarantees
-// that when a server restarts or is replaced, or a slot of a Cluster moves. This package still
-// does, for users with permission for INFO, EVAL and CLUSTER NODES.
+// As in Redis, an element that exists during the whole scan is returned, possibly twice; an element
+// that is added or removed meanwhile may be returned or not. Redis does not guarantee this when a
+// server restarts or is replaced, or a slot of a Cluster moves. This package does, for users with
+// permission for INFO, EVAL and CLUSTER NODES.
 package scan
 
 import (
@@ -66,7 +66,7 @@ func Keys(ctx context.Context, client rueidis.Client, p Pattern) iter.Seq2[Page,
 	}
 }
 
-// masters returns the masters and their slots; no slots if the user may not ask for them.
+// masters returns the masters and their slots. The slots are nil if the user lacks the permission.
 func (p Pattern) masters(ctx context.Context, client rueidis.Client) ([]nodes.Master, nodes.Slots, error) {
 	ctx, cancel := p.bounded(ctx)
 	defer cancel()
@@ -137,30 +137,30 @@ func SortedSet(ctx context.Context, client rueidis.Client, key string, count int
 	})
 }
 
-// Set yields the members of a set, in pages of at most count.
+// Set yields the members of a set, in pages of at most count members.
 func Set(ctx context.Context, client rueidis.Client, key string, count int) iter.Seq2[[]string, error] {
 	return pages(ctx, client, key, count, func(cursor uint64) rueidis.Completed {
 		return client.B().Sscan().Key(key).Cursor(cursor).Count(int64(count)).Build()
 	})
 }
 
-// pages runs a scan of a key. The server returns a small key in one piece, regardless of COUNT,
-// so pages splits the reply.
-func pages(ctx context.Context, client rueidis.Client, key string, most int, command func(cursor uint64) rueidis.Completed) iter.Seq2[[]string, error] {
+// pages runs a scan of a key. The server returns a small key in one piece, regardless of COUNT, so
+// pages splits the reply into pages of at most size elements.
+func pages(ctx context.Context, client rueidis.Client, key string, size int, command func(cursor uint64) rueidis.Completed) iter.Seq2[[]string, error] {
 	return func(yield func([]string, error) bool) {
 		step := func(cursor uint64) (rueidis.ScanEntry, error) {
 			return client.Do(ctx, command(cursor)).AsScanEntry()
 		}
 		process := func() (string, error) { // ID of the server process that has the key
-			const ask = "return redis.call('INFO', 'server'):match('run_id:(%x+)') or ''"
-			return idOf(client.Do(ctx, client.B().Eval().Script(ask).Numkeys(1).Key(key).Build()).ToString())
+			const runID = "return redis.call('INFO', 'server'):match('run_id:(%x+)') or ''"
+			return idOf(client.Do(ctx, client.B().Eval().Script(runID).Numkeys(1).Key(key).Build()).ToString())
 		}
 		for reply, err := range steps(step, process) {
 			if err != nil {
 				yield(nil, fmt.Errorf("key %q: %w", key, err))
 				return
 			}
-			for page := range slices.Chunk(reply.Elements, most) {
+			for page := range slices.Chunk(reply.Elements, size) {
 				if !yield(page, nil) {
 					return
 				}
@@ -169,9 +169,9 @@ func pages(ctx context.Context, client rueidis.Client, key string, most int, com
 	}
 }
 
-// steps runs the steps of a scan, and repeats all of them if a different server process answers
-// at the end: there the elements are in another order, and a cursor skips some. A single-step
-// scan does not ask for the process.
+// steps runs the steps of a scan. It repeats all steps if a different server process answers at the
+// end: in that process the elements are in another order, and a cursor skips some of them. A
+// single-step scan does not ask for the process.
 func steps(step func(cursor uint64) (rueidis.ScanEntry, error), process func() (string, error)) iter.Seq2[rueidis.ScanEntry, error] {
 	return func(yield func(rueidis.ScanEntry, error) bool) {
 		first, err := step(0)
@@ -198,7 +198,7 @@ func steps(step func(cursor uint64) (rueidis.ScanEntry, error), process func() (
 	}
 }
 
-// idOf returns a process ID, or "" if the user may not ask for it.
+// idOf returns the ID of a server process, or "" if the user lacks the permission.
 func idOf(id string, err error) (string, error) {
 	if rediserr.Of(err) == rediserr.Denied {
 		return "", nil

@@ -12,19 +12,19 @@ import (
 // Sender sends pipelines that contain scripts. It is safe for concurrent use.
 type Sender struct {
 	client  rueidis.Client
-	digests sync.Map // of the sources sent so far
+	digests sync.Map // digests by source
 }
 
 // NewSender returns a sender.
 func NewSender(client rueidis.Client) *Sender { return &Sender{client: client} }
 
-// DoMulti sends commands in one pipeline, replacing the scripts among them, made by Command, by
-// their digests. If a server does not know one of them, or a Cluster moves the keys of a command,
-// all commands are resent, in order and with the full scripts. So each must be repeatable.
+// DoMulti sends commands in one pipeline. It replaces scripts, as made by Command, by their digests.
+// If a server does not know a script, or a Cluster moves the keys of a command, all commands are
+// resent, in order and with the full scripts. So each command must be repeatable.
 func (s *Sender) DoMulti(ctx context.Context, commands ...rueidis.Completed) []rueidis.RedisResult {
 	full, short := make(rueidis.Commands, len(commands)), make(rueidis.Commands, len(commands))
 	for i, command := range commands {
-		full[i] = command.Pin() // it may be resent
+		full[i] = command.Pin() // the command may be resent
 		short[i] = s.byDigest(full[i])
 	}
 	results := s.client.DoMulti(ctx, short...)

@@ -1,8 +1,8 @@
 // Package script runs Lua scripts in Redis: by digest, or in full on a server that does not know
 // the script yet.
 //
-// All keys of a script call must be in one hash slot. Keep each script's work bounded: the server
-// does nothing else meanwhile.
+// All keys of a script call must be in one hash slot. Keep the work of each script bounded, because
+// the server runs nothing else meanwhile.
 package script
 
 import (
@@ -23,12 +23,12 @@ type Script struct {
 // New returns a script made of sources: functions shared by several scripts, and the script.
 func New(sources ...string) Script {
 	source := strings.Join(sources, "")
-	sum := sha1.Sum([]byte(source)) // Redis identifies scripts by their SHA-1
+	sum := sha1.Sum([]byte(source))
 	return Script{source: source, sha: hex.EncodeToString(sum[:])}
 }
 
-// Retryable returns a copy of the script that the client resends after its connection broke, when
-// the reply may have been lost: repeating it must do no harm.
+// Retryable returns a copy of the script that the client resends after a broken connection. Only the
+// reply may have been lost, so running the script twice must do no harm.
 func (s Script) Retryable() Script {
 	s.retryable = true
 	return s
@@ -53,8 +53,8 @@ func (s Script) Run(ctx context.Context, client rueidis.Client, keys, args []str
 
 // RunFenced is like Run, but returns only after the client has received the invalidation messages
 // for what the script wrote (client-side caching), so that a later read through the same client
-// sees it. Servers since 7.0 send these messages after the reply; a second command in the
-// pipeline waits for them.
+// returns the new values. Servers since 7.0 send these messages after the reply; a second command in
+// the pipeline waits for them.
 func (s Script) RunFenced(ctx context.Context, client rueidis.Client, keys, args []string) rueidis.RedisResult {
 	fence := func() rueidis.Completed { return client.B().Exists().Key(keys[0]).Build().ToRetryable() }
 	return retryMoving(ctx, func() rueidis.RedisResult {
@@ -92,7 +92,7 @@ func (s Script) RunMany(ctx context.Context, client rueidis.Client, calls []Call
 	}
 }
 
-// runAll is like RunMany without waiting for keys that move.
+// runAll is like RunMany, but does not wait for keys that move.
 func (s Script) runAll(ctx context.Context, client rueidis.Client, calls []Call) []rueidis.RedisResult {
 	commands := make(rueidis.Commands, len(calls))
 	for i, c := range calls {
@@ -109,8 +109,8 @@ func (s Script) runAll(ctx context.Context, client rueidis.Client, calls []Call)
 		if len(left) == 0 {
 			return results
 		}
-		// The first call loads the script into its server. Of the others, only those for other
-		// servers of a Cluster fail again.
+		// The first call loads the script into its server. The other calls fail again only on other
+		// servers of a Cluster.
 		first := left[0]
 		results[first] = client.Do(ctx, s.eval(client, calls[first].Keys, calls[first].Args))
 		if len(left) == 1 {
@@ -126,28 +126,29 @@ func (s Script) runAll(ctx context.Context, client rueidis.Client, calls []Call)
 	}
 }
 
-// Command returns the full script as one command, for a pipeline of the caller, which cannot fall
-// back to it if the server does not know the digest.
+// Command returns the full script as one command, for a pipeline of the caller. With the digest, the
+// pipeline could not fall back to the full script.
 func (s Script) Command(client rueidis.Client, keys, args []string) rueidis.Completed {
 	return s.eval(client, keys, args)
 }
 
 func (s Script) evalsha(client rueidis.Client, keys, args []string) rueidis.Completed {
-	return s.built(client.B().Evalsha().Sha1(s.sha).Numkeys(int64(len(keys))).Key(keys...).Arg(args...).Build())
+	return s.withRetry(client.B().Evalsha().Sha1(s.sha).Numkeys(int64(len(keys))).Key(keys...).Arg(args...).Build())
 }
 
 func (s Script) eval(client rueidis.Client, keys, args []string) rueidis.Completed {
-	return s.built(client.B().Eval().Script(s.source).Numkeys(int64(len(keys))).Key(keys...).Arg(args...).Build())
+	return s.withRetry(client.B().Eval().Script(s.source).Numkeys(int64(len(keys))).Key(keys...).Arg(args...).Build())
 }
 
-func (s Script) built(command rueidis.Completed) rueidis.Completed {
+// withRetry marks the command of a retryable script as retryable.
+func (s Script) withRetry(command rueidis.Completed) rueidis.Completed {
 	if s.retryable {
 		return command.ToRetryable()
 	}
 	return command
 }
 
-// unknown reports whether a server did not run a script because it does not know it.
+// unknown reports whether a server did not run a script because the server does not know the script.
 func unknown(r rueidis.RedisResult) bool {
 	e, ok := rueidis.IsRedisErr(r.Error())
 	return ok && e.IsNoScript()

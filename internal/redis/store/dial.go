@@ -24,8 +24,8 @@ import (
 // error.
 const reachTimeout = 4800 * time.Millisecond
 
-// dial connects to a database and checks that it is usable. It returns the options for additional
-// connections, whose changes are not reported.
+// dial connects to a database and checks that the database is usable. It also returns the options
+// for additional connections, whose changes are not reported.
 func dial(ctx context.Context, c redisurl.Config, changes *Invalidations, o Options) (rueidis.Client, rueidis.ClientOption, error) {
 	opt, err := c.ClientOption()
 	if err != nil {
@@ -47,8 +47,8 @@ func dial(ctx context.Context, c redisurl.Config, changes *Invalidations, o Opti
 }
 
 // divide returns a Cluster client whose connections share the cache size of a single connection.
-// Only a connected client knows the number of connections, so this is a new client. Masters that
-// join later get as much as the others.
+// Only a connected client knows the number of connections, so divide opens a new client. Connections
+// to masters that join later get the same share.
 func divide(ctx context.Context, client rueidis.Client, opt rueidis.ClientOption) (rueidis.Client, error) {
 	n := len(client.Nodes())
 	if masters, err := nodes.Masters(ctx, client); err == nil { // excludes replicas
@@ -58,7 +58,7 @@ func divide(ctx context.Context, client rueidis.Client, opt rueidis.ClientOption
 		return client, nil
 	}
 	client.Close()
-	opt.CacheSizeEachConn = max(opt.CacheSizeEachConn/n, leastCache)
+	opt.CacheSizeEachConn = max(opt.CacheSizeEachConn/n, minCache)
 	return reach(ctx, redisurl.Cluster, opt)
 }
 
@@ -120,7 +120,7 @@ func reach(caller context.Context, kind redisurl.Kind, opt rueidis.ClientOption)
 	case r := <-done:
 		return r.client, r.err
 	case <-ctx.Done():
-		go func() { // close a client that arrives too late
+		go func() { // close a client that connects too late
 			if r := <-done; r.err == nil {
 				r.client.Close()
 			}
@@ -149,7 +149,7 @@ func usable(ctx context.Context, client rueidis.Client, kind redisurl.Kind) erro
 }
 
 func nodeUsable(ctx context.Context, node rueidis.Client, kind redisurl.Kind) error {
-	// HELLO, not INFO: its fields are the same on all servers, and every user may call it.
+	// Unlike INFO, HELLO has the same fields on all servers, and every user may call it.
 	hello, err := node.Do(ctx, node.B().Arbitrary("HELLO").Build()).AsMap()
 	if err != nil {
 		return err
@@ -170,20 +170,20 @@ func nodeUsable(ctx context.Context, node rueidis.Client, kind redisurl.Kind) er
 	case mode != "cluster" && kind == redisurl.Cluster:
 		return errNoCluster
 	}
-	return loaded(ctx, node)
+	return waitLoaded(ctx, node)
 }
 
 var errNoCluster = errors.New("the server is not a node of a Cluster; use redis://")
 
-// loaded waits until a server has loaded its data.
-func loaded(ctx context.Context, node rueidis.Client) error {
+// waitLoaded waits until a server has loaded its data.
+func waitLoaded(ctx context.Context, node rueidis.Client) error {
 	for {
 		err := node.Do(ctx, node.B().Ping().Build()).Error()
 		switch {
 		case err == nil:
 			return nil
 		case rediserr.Code(err.Error()) != "LOADING":
-			// Any other reply means that it has loaded: 6.2 rejects PING when it cannot save.
+			// Any other reply means that the data is loaded: Redis 6.2 rejects PING when it cannot save.
 			if rediserr.IsReply(err) {
 				return nil
 			}
@@ -217,7 +217,7 @@ func (e *passingError) Error() string { return e.text }
 func (e *passingError) Unwrap() error { return e.err }
 
 // attribute determines whether an error of a client with sentinels comes from a sentinel: it asks
-// each of them.
+// each sentinel.
 func attribute(ctx context.Context, opt rueidis.ClientOption, err error) error {
 	if rediserr.Of(err) != rediserr.Denied && !errors.Is(err, rueidis.ErrNoCache) {
 		return err
@@ -247,7 +247,7 @@ func explain(c redisurl.Config, err error) error {
 		err, peer = sentinel.err, "the sentinel"
 		password = "its own password; give it in the parameter sentinel_password"
 	}
-	late := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)
+	timedOut := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)
 	switch text := err.Error(); {
 	case rediserr.Code(text) == "NOAUTH":
 		err = fmt.Errorf("%s asks for %s", peer, password)
@@ -270,9 +270,9 @@ func explain(c redisurl.Config, err error) error {
 		err = errors.New("the server is not a sentinel; use redis://")
 	case strings.Contains(text, "received unknown message type"):
 		err = errors.New("this is not a Redis server; is the port right?")
-	case late && c.TLS:
+	case timedOut && c.TLS:
 		err = fmt.Errorf("no answer in time; perhaps the server does not speak TLS: %w", err)
-	case late:
+	case timedOut:
 		err = fmt.Errorf("no answer in time: %w", err)
 	}
 	return fmt.Errorf("store: %s: %w", c, err)

@@ -28,7 +28,7 @@ type embedded struct {
 	log    *slog.Logger
 
 	changes Invalidations
-	joined  bool // another process was running the server when this one opened it
+	joined  bool // another process was running the server when this process opened the directory
 
 	stop    context.CancelFunc // ends the watcher
 	watcher sync.WaitGroup
@@ -45,9 +45,9 @@ const (
 	orphanGrace = 2 * time.Second
 	// maxJoins limits the attempts to join a server that exists but does not answer.
 	maxJoins = 20
-	// quickest and slowest limit the pause before a server that keeps dying is restarted.
-	quickest, slowest = 10 * time.Millisecond, 5 * time.Second
-	// stableAfter is how long a server must live to be restarted immediately.
+	// minPause and maxPause limit the pause before a server that keeps dying is restarted.
+	minPause, maxPause = 10 * time.Millisecond, 5 * time.Second
+	// stableAfter is how long a server must live to be restarted after minPause.
 	stableAfter = 10 * time.Second
 )
 
@@ -73,7 +73,7 @@ func openEmbedded(ctx context.Context, config redisurl.Config, opt Options) (*St
 }
 
 // connect enters the directory and connects to its server. A joined server may be ending with its
-// owner: then the next attempt finds the directory free.
+// owner; the next attempt then finds the directory unlocked.
 func (e *embedded) connect(ctx context.Context) (*redisserver.Server, *os.File, rueidis.Client, error) {
 	for try := 1; ; try++ {
 		server, lock, err := e.enter(ctx)
@@ -133,8 +133,8 @@ func DefaultDir(getenv func(string) string) (string, error) {
 // database.
 var ErrNoDatabase = errors.New("there is no database")
 
-// locate finds the directory, creating it with access for this user only if that is allowed, and
-// the server program.
+// locate determines the directory and the socket. It creates a missing directory, for this user
+// only, if Options.Create is set, and checks that a server program is installed.
 func (e *embedded) locate() error {
 	var err error
 	if e.dir == "" {
@@ -166,7 +166,7 @@ func (e *embedded) locate() error {
 func (e *embedded) makeOrRequire() error {
 	if e.opt.Create {
 		if err := os.MkdirAll(e.dir, 0o700); err != nil {
-			return fmt.Errorf("store: make the data directory: %w", err)
+			return fmt.Errorf("store: create the data directory: %w", err)
 		}
 		return nil
 	}
@@ -180,9 +180,9 @@ func (e *embedded) makeOrRequire() error {
 	return nil
 }
 
-// enter locks the directory and starts the server, or returns neither if another process runs a
-// server that answers. If the directory is locked without a server that answers, the owner has
-// just died or just started; either state passes soon.
+// enter locks the directory and starts the server. If another process runs a server that answers,
+// enter returns neither a server nor a lock. If the directory is locked but no server answers, the
+// owner has just died or just started, and enter tries again.
 func (e *embedded) enter(ctx context.Context) (*redisserver.Server, *os.File, error) {
 	began, logged := time.Now(), false
 	for {
@@ -198,9 +198,9 @@ func (e *embedded) enter(ctx context.Context) (*redisserver.Server, *os.File, er
 			}
 			return server, lock, nil
 		}
-		// A server whose owner was killed exits, too, but answers for a moment longer: a process
-		// that joins it then would lose a command. If it does not exit, as on systems other than
-		// Linux, this process joins it after the grace period.
+		// A server whose owner was killed exits, too, but still answers for a moment: a process that
+		// joins this server would lose a command. If the server does not exit, as on systems other
+		// than Linux, this process joins it after the grace period.
 		dying := time.Since(began) < orphanGrace && orphaned(e.dir)
 		if e.answers() && !dying {
 			return nil, nil, nil
@@ -257,18 +257,18 @@ func (e *embedded) start(ctx context.Context, lock *os.File) (*redisserver.Serve
 			// because there is no other replica to wait for.
 			"repl-diskless-sync yes",
 			"repl-diskless-sync-delay 0",
-			// A follow takes 15 bytes in a small set and more than 100 in a large one. The option
-			// has its name from before 7.0, which newer servers also accept.
+			// A follow takes 15 bytes in a small set and more than 100 in a large set. This is the
+			// name of the option before 7.0, which newer servers also accept.
 			"zset-max-ziplist-entries 512",
 		),
 		ExtraFiles: []*os.File{lock},
 	})
 }
 
-// watch keeps a server running until ctx ends: it restarts the server of this process when it
-// dies, and takes over from another process once that has ended.
+// watch keeps a server running until ctx ends: it restarts the server of this process when the
+// server dies, and takes over from another process once that process has ended.
 func (e *embedded) watch(ctx context.Context, server *redisserver.Server, lock *os.File) {
-	wait := quickest
+	wait := minPause
 	for {
 		if server == nil {
 			if server, lock = e.takeOver(ctx); server == nil {
@@ -283,8 +283,8 @@ func (e *embedded) watch(ctx context.Context, server *redisserver.Server, lock *
 		case <-server.Done():
 		}
 		e.log.Warn("the server died; restarting it", "error", server.Err())
-		if wait = min(2*wait, slowest); time.Since(began) >= stableAfter {
-			wait = quickest
+		if wait = min(2*wait, maxPause); time.Since(began) >= stableAfter {
+			wait = minPause
 		}
 		sleep.For(ctx, wait)
 		if server = e.revive(ctx, lock); server == nil {
@@ -317,7 +317,7 @@ func (e *embedded) takeOver(ctx context.Context) (*redisserver.Server, *os.File)
 
 // revive tries to start the server until it runs. It returns nil if ctx ends first.
 func (e *embedded) revive(ctx context.Context, lock *os.File) *redisserver.Server {
-	for wait := quickest; ctx.Err() == nil; wait = min(2*wait, slowest) {
+	for wait := minPause; ctx.Err() == nil; wait = min(2*wait, maxPause) {
 		server, err := e.start(ctx, lock)
 		if err == nil {
 			return server

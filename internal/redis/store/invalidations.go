@@ -17,7 +17,7 @@ type Invalidations struct {
 // Subscribe calls changed with each changed key, and with an empty key if any key may have
 // changed: after a lost connection, or a flush. The client's connection calls it before it reads
 // the next reply, so changed must not wait for the database. The returned function ends the
-// subscription. Subscribe may be called on nil, which reports nothing.
+// subscription. A nil Invalidations reports nothing.
 func (i *Invalidations) Subscribe(changed func(key string)) (stop func()) {
 	if i == nil {
 		return func() {}

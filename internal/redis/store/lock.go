@@ -13,10 +13,10 @@ import (
 	"retwis/internal/owner"
 )
 
-// lockFile is the lock on a directory. Its holder runs the server. The server inherits it, so it
-// stays locked until owner and server have both ended. It contains the path of the server's
-// socket, which depends on the environment of the owner, and on the next line the process ID of
-// the owner.
+// lockFile is the lock on a directory. The owner of the lock runs the server. The server inherits
+// the lock, so the directory stays locked until owner and server have both ended. The file contains
+// the path of the server's socket, which depends on the environment of the owner, and on the next
+// line the process ID of the owner.
 const lockFile = "lock"
 
 // tryLock locks a directory, or returns nil if another process has the lock.

@@ -63,7 +63,7 @@ func (m MemoryUse) Share() float64 {
 	return float64(m.Used) / float64(m.Max)
 }
 
-// Memory returns the memory use of each server that reports it.
+// Memory returns the memory use of each server that reports it within a second.
 func Memory(ctx context.Context, client rueidis.Client) []MemoryUse {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

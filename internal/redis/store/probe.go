@@ -23,8 +23,9 @@ const (
 var ErrPartly = errors.New("a part of the Cluster does not answer")
 
 // ProbeRead checks that the database can be read, including each part of a Cluster. It reads keys
-// that do not exist instead of sending PING: 6.2 rejects PING when it cannot save, and a Cluster
-// client sends it to any node, even one that no longer exists. It takes one round trip.
+// that do not exist instead of sending PING: Redis 6.2 rejects PING when it cannot save, and a
+// Cluster client sends PING to any node, even to a node that no longer exists. ProbeRead takes one
+// round trip.
 func ProbeRead(ctx context.Context, client rueidis.Client) error {
 	return probe(ctx, client, func(b rueidis.Builder, key string) rueidis.Completed {
 		return b.Exists().Key(key).Build()
@@ -93,9 +94,9 @@ func probe(ctx context.Context, client rueidis.Client, command func(rueidis.Buil
 }
 
 // each sends each command separately, and returns the errors once all commands have an answer or
-// ctx has ended: the client can take longer to notice that. Answers that have arrived by then
-// count. Sent together, the client would return all answers only after the last one, and reject
-// all commands if one of them is for a slot without a server, as after the death of a master.
+// ctx has ended, which the client can notice late. Answers that have arrived by then count. With
+// DoMulti, the client would return all answers only after the last answer, and reject all commands
+// if one of them is for a slot without a server, as after the death of a master.
 func each(ctx context.Context, client rueidis.Client, cmds rueidis.Commands) []error {
 	answers := make(chan error, len(cmds))
 	for _, cmd := range cmds {

@@ -1,9 +1,8 @@
 // Package store opens the database that a URL names.
 //
-// A developer on a laptop wants to start the program and have a database; an operator wants to
-// name an existing one. Open supports both: "embedded:" runs a real server in a directory, and
-// redis://, rediss://, unix://, redis+sentinel:// and redis+cluster:// connect to a running one.
-// In either case the client that Open returns has been tested.
+// [Open] runs a real server in a directory for "embedded:", which needs no setup, or connects to a
+// running server for redis://, rediss://, unix://, redis+sentinel:// and redis+cluster://. In both
+// cases Open checks that the server is usable before it returns a client.
 package store
 
 import (
@@ -49,7 +48,8 @@ type Options struct {
 	// CacheBytes is how much memory the client-side cache may use, for all servers together: on a
 	// Cluster each connection to a master gets a share. Default: DefaultCacheBytes.
 	CacheBytes int64
-	// Wrap, if set, returns the client to use in place of a new one, for example to measure it.
+	// Wrap, if set, returns the client to use in place of a new client, for example to measure the
+	// commands.
 	Wrap func(rueidis.Client) rueidis.Client
 	// Connected, if set, is called after each connection that the client opens.
 	Connected func()
@@ -66,9 +66,9 @@ func (o *Options) wrap(client rueidis.Client) rueidis.Client {
 // DefaultCacheBytes is the default of Options.CacheBytes.
 const DefaultCacheBytes = 128 << 20
 
-// leastCache is the smallest share of the cache per connection: with less it would forget a page
-// before the next one is shown.
-const leastCache = 1 << 20
+// minCache is the minimum share of the cache per connection: a smaller cache would evict the keys of
+// a page before the next page is shown.
+const minCache = 1 << 20
 
 func (o *Options) prepare() error {
 	if o.Logger == nil {
@@ -83,8 +83,8 @@ func (o *Options) prepare() error {
 	if o.CacheBytes == 0 {
 		o.CacheBytes = DefaultCacheBytes
 	}
-	if o.CacheBytes < leastCache {
-		return fmt.Errorf("store: Options.CacheBytes: %d is less than %d", o.CacheBytes, leastCache)
+	if o.CacheBytes < minCache {
+		return fmt.Errorf("store: Options.CacheBytes: %d is less than %d", o.CacheBytes, minCache)
 	}
 	switch o.Fsync {
 	case "":
@@ -101,12 +101,12 @@ type Store struct {
 	client   rueidis.Client
 	option   rueidis.ClientOption
 	where    string
-	embedded *embedded // nil for a database that another process runs
+	embedded *embedded // nil unless the database is embedded
 	changes  *Invalidations
 }
 
-// Open opens the database of a URL (see Parse) and checks that it answers and is new enough. It
-// fails within five seconds if the server cannot be reached.
+// Open opens the database of a URL (see Parse) and checks that the server answers and is new enough.
+// It fails within five seconds if the server cannot be reached.
 func Open(ctx context.Context, rawURL string, opt Options) (*Store, error) {
 	if err := opt.prepare(); err != nil {
 		return nil, err
@@ -140,14 +140,16 @@ func (s *Store) Invalidations() *Invalidations { return s.changes }
 // String returns the location of the data, without secrets.
 func (s *Store) String() string { return s.where }
 
-// Joined reports whether another process, a site or another command, was running the embedded
-// server when this one opened it.
+// Joined reports whether another process, a site or another command, was running the embedded server
+// when this process opened the database.
 func (s *Store) Joined() bool { return s.embedded != nil && s.embedded.joined }
 
-// Embedded reports whether retwis runs the server itself.
+// Embedded reports whether the database is embedded, so that this or another process of retwis runs
+// the server.
 func (s *Store) Embedded() bool { return s.embedded != nil }
 
-// Close closes the client. It stops an embedded server after its data is saved.
+// Close closes the client. If this process runs an embedded server, Close also makes the server save
+// its data and exit.
 func (s *Store) Close() error {
 	s.client.Close()
 	if s.embedded == nil {
