@@ -29,6 +29,9 @@ func TestMain(m *testing.M) {
 	redistest.Main(m)
 }
 
+// child is the name of the connections of a child process.
+const child = "child"
+
 // childClient connects a child process, and ends it when the parent test ends, however that
 // happens.
 func childClient(url string) rueidis.Client {
@@ -40,6 +43,7 @@ func childClient(url string) rueidis.Client {
 	if err != nil {
 		panic(err)
 	}
+	opt.ClientName = child
 	c, err := rueidis.NewClient(opt)
 	if err != nil {
 		panic(err)
@@ -132,6 +136,7 @@ func TestWriterKilled(t *testing.T) {
 		cmd := startWriter(t, server.URL())
 		time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond) // any moment will do
 		kill(cmd)
+		server.WaitDisconnected(t, child)
 		healthy(t, composite(t, server.Client(t), "killed", Options{Columns: columns(t, "a:int,b:string")}).Verify)
 	}
 }
@@ -150,6 +155,7 @@ func TestRepairingReaderKilled(t *testing.T) {
 		cmd := start(t, "INDEX_TEST_REPAIRER", server.URL())
 		time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond) // any moment will do
 		kill(cmd)
+		server.WaitDisconnected(t, child)
 		stop()
 		r := o.verify()
 		for _, p := range r.Examples {

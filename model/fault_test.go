@@ -17,6 +17,9 @@ import (
 	"retwis/model"
 )
 
+// writer is the name of the connections of a process that is killed.
+const writer = "writer"
+
 // The test binary also runs as a writer, to be killed.
 func TestMain(m *testing.M) {
 	if url := os.Getenv("MODEL_TEST_WRITER"); url != "" {
@@ -39,6 +42,7 @@ func writeUntilKilled(url string, partitions int) error {
 	if err != nil {
 		return err
 	}
+	opt.ClientName = writer
 	client, err := rueidis.NewClient(opt)
 	if err != nil {
 		return err
@@ -102,6 +106,7 @@ func TestWritersKilled(t *testing.T) {
 				cmd := startWriter(t, server.URL(), partitions)
 				time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond) // any moment will do
 				kill(cmd)
+				server.WaitDisconnected(t, writer)
 				left(t, server.Client(t), opt)
 			}
 		})

@@ -39,7 +39,7 @@ func TestScanner(t *testing.T) {
 		"binary":            {"*2\r\n$3\r\nGET\r\n$5\r\na\r\n\x00b\r\n", []string{"GET|a\r\n\x00b"}, ""},
 		"nothing":           {"*0\r\n\r\n\n*1\r\n$4\r\nPING\r\n\r\n", []string{"PING"}, ""},
 		"long count":        {"*12\r\n" + strings.Repeat("$1\r\nx\r\n", 12), []string{strings.TrimSuffix(strings.Repeat("x|", 12), "|")}, ""},
-		"after one":         {"*1\r\n$4\r\nPING\r\nhello", []string{"PING"}, "byte 14: expected a command, which begins with *, found \"hello\"; for commands"},
+		"after one":         {"*1\r\n$4\r\nPING\r\nhello", []string{"PING"}, "byte 14: expected a command, which begins with *, found \"hello\"; for typed commands"},
 		"LF":                {"*1\n$4\nPING\n", nil, "byte 2: expected CRLF after the number of arguments, found \"\\n$4\\nPING\\n\"; lines of the protocol end in CR LF, these end in LF alone"},
 		"LF after":          {"*1\r\n$4\r\nPING\n\n", nil, "byte 12: expected CRLF after an argument of 4 bytes, found \"\\n\\n\"; lines of the protocol end in CR LF"},
 		"negative count":    {"*-1\r\n", nil, "byte 1: the number of arguments is negative"},

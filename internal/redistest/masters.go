@@ -102,7 +102,7 @@ func clusterNodes(ctx context.Context, client rueidis.Client) (string, error) {
 	return client.Do(ctx, client.B().ClusterNodes().Build()).ToString()
 }
 
-// poll waits until the masters are in the wanted state.
+// poll waits until the servers are in the wanted state.
 func poll(ctx context.Context, check func() (done bool, seen []string, err error)) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -114,7 +114,7 @@ func poll(ctx context.Context, check func() (done bool, seen []string, err error
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("the masters report %q: %w", seen, ctx.Err())
+			return fmt.Errorf("the servers report %q: %w", seen, ctx.Err())
 		}
 	}
 }

@@ -291,6 +291,20 @@ func (s *Server) Kill(t testing.TB) {
 	<-s.Done()
 }
 
+// WaitDisconnected waits until no client with a name is connected. A server executes the commands
+// that a killed program has sent before it closes the connection.
+func (s *Server) WaitDisconnected(t testing.TB, name string) {
+	t.Helper()
+	c := s.Client(t)
+	err := poll(t.Context(), func() (bool, []string, error) {
+		clients, err := c.Do(t.Context(), c.B().ClientList().Build()).ToString()
+		return !strings.Contains(clients, " name="+name+" "), []string{clients}, err
+	})
+	if err != nil {
+		t.Fatalf("redistest: wait until %s is disconnected: %v", name, err)
+	}
+}
+
 // Freeze suspends the server process until Thaw.
 func (s *Server) Freeze(t testing.TB) {
 	t.Helper()

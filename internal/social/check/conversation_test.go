@@ -88,7 +88,7 @@ func TestCheckFindsInConversations(t *testing.T) {
 		"timeline: post:2 is a reply":                    func(b *bundle) { b.Redis("LINSERT", "timeline", "BEFORE", "1", "2") },
 		"timeline: post:4 is a repost":                   func(b *bundle) { b.Redis("LPUSH", "timeline", "4") },
 		"timeline: post:5 is deleted":                    func(b *bundle) { b.Redis("LPUSH", "timeline", "5") },
-		"post:5: is deleted, but has a text":             func(b *bundle) { b.Redis("HSET", "post:5", "body", "oops") },
+		"post:5: is deleted, but still has its text":     func(b *bundle) { b.Redis("HSET", "post:5", "body", "oops") },
 		"post:1: is not in tag:tea":                      func(b *bundle) { b.Redis("ZREM", "tag:tea", "1") },
 		"tag:tea: post 2 does not belong here":           func(b *bundle) { b.Redis("ZADD", "tag:tea", "2", "2") },
 		"tag:tea: a string, but Retwis":                  func(b *bundle) { b.Redis("DEL", "tag:tea"); b.Redis("SET", "tag:tea", "x") },

@@ -211,7 +211,7 @@ func TestConfig(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"": "write it like", "post": "write it like", "posts=1/m": `unknown limit "posts"`, "post=": "write it like",
-		"post=1/m,2/60s": "same time", "post=0/m": "Rate", "post=1/1s,1/2s,1/3s,1/4s,1/5s,1/6s": "at most 5", "post=1/m,off": "write it like",
+		"post=1/m,2/60s": "same period", "post=0/m": "Rate", "post=1/1s,1/2s,1/3s,1/4s,1/5s,1/6s": "at most 5", "post=1/m,off": "write it like",
 	} {
 		if err := c.Set(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
