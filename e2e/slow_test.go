@@ -21,11 +21,12 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// connection is a proxy to a site, which can be slow or cut.
+// connection is a proxy to a site. It can delay requests, cut connections, or respond that the site
+// is busy.
 type connection struct {
 	url    string
 	mu     sync.Mutex
-	waits  map[string]chan struct{} // by the suffix of the path
+	waits  map[string]chan struct{} // closed to release requests, by the suffix of the path
 	held   map[string]int           // number of waiting requests, by the suffix of the path
 	isCut  bool
 	isBusy bool // the proxy responds with 503
@@ -42,11 +43,11 @@ func connect(t *testing.T, site string) *connection {
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	proxy.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		part, isCut, isBusy := c.state(r.URL.Path)
-		if part != "" {
+		suffix, isCut, isBusy := c.state(r.URL.Path)
+		if suffix != "" {
 			body, _ := io.ReadAll(r.Body) // the server detects a closed connection only after reading the body
 			r.Body = io.NopCloser(bytes.NewReader(body))
-			if !c.wait(r.Context(), part) {
+			if !c.wait(r.Context(), suffix) {
 				panic(http.ErrAbortHandler)
 			}
 		}
@@ -67,25 +68,27 @@ func connect(t *testing.T, site string) *connection {
 	return c
 }
 
-// state returns the suffix of the path for which requests are held, if any.
-func (c *connection) state(path string) (waits string, isCut, isBusy bool) {
+// state returns the suffix of the path for which requests are held, if any, and whether the
+// connection is cut or busy.
+func (c *connection) state(path string) (suffix string, isCut, isBusy bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for part := range c.waits {
-		if strings.HasSuffix(path, part) {
-			waits = part
+	for held := range c.waits {
+		if strings.HasSuffix(path, held) {
+			suffix = held
 		}
 	}
-	return waits, c.isCut, c.isBusy
+	return suffix, c.isCut, c.isBusy
 }
 
-// wait holds a request until it is released. It returns false if the browser has disconnected.
-func (c *connection) wait(ctx context.Context, part string) (released bool) {
+// wait holds a request until the request is released. It returns false if the browser has
+// disconnected.
+func (c *connection) wait(ctx context.Context, suffix string) (released bool) {
 	count := func(n int) chan struct{} {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.held[part] += n
-		return c.waits[part]
+		c.held[suffix] += n
+		return c.waits[suffix]
 	}
 	wait := count(1)
 	defer count(-1)
@@ -97,28 +100,30 @@ func (c *connection) wait(ctx context.Context, part string) (released bool) {
 	}
 }
 
-// holds returns the number of waiting requests whose path ends with part.
-func (c *connection) holds(part string) int {
+// waiting returns the number of held requests whose path ends with suffix.
+func (c *connection) waiting(suffix string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.held[part]
+	return c.held[suffix]
 }
 
-// hold makes requests whose path ends with part wait until release is called.
-func (c *connection) hold(part string) (release func()) {
+// hold holds requests whose path ends with suffix until release is called.
+func (c *connection) hold(suffix string) (release func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	wait := make(chan struct{})
-	c.waits[part] = wait
+	c.waits[suffix] = wait
 	return sync.OnceFunc(func() { close(wait) })
 }
 
+// cut cuts the connection, or restores the connection.
 func (c *connection) cut(isCut bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.isCut = isCut
 }
 
+// busy sets whether the proxy responds with 503.
 func (c *connection) busy(isBusy bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,13 +168,14 @@ func TestSlowUpload(t *testing.T) {
 	})
 	b.do(`document.querySelectorAll(".thumbs textarea").forEach(t => t.value = "A hill")`)
 	if got := b.focused(); got != "status" {
-		t.Errorf("the focus has moved to %q while somebody was writing", got)
+		t.Errorf("the focus has moved to %q while the user was writing", got)
 	}
 	b.run(chromedp.SendKeys(chromedp.CSS(box), " hill"), ctrlEnter())
 	b.until("the post has its pictures", func() bool { return len(b.texts(".post .pictures figure")) == 2 })
 	b.wantTexts(".post .body", "From the hill")
 }
 
+// ctrlEnter presses Ctrl+Enter.
 func ctrlEnter() action {
 	return chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(chromedp.ModifierCtrl))
 }
@@ -193,7 +199,26 @@ func TestSlowButtons(t *testing.T) {
 	release := conn.hold("/like")
 	b.run(chromedp.Click(chromedp.CSS(".post-action.like")), chromedp.Click(chromedp.CSS(".post-action.save")))
 	release()
-	b.until("both have worked", func() bool { return b.pressed("a post", "like") && b.pressed("a post", "save") })
+	b.until("both buttons are on", func() bool { return b.pressed("a post", "like") && b.pressed("a post", "save") })
+}
+
+// TestBusyButton checks that a pressed button shows at once that it works.
+func TestBusyButton(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t, serve(t))
+	b.signUp("ada")
+	b.open("/home")
+	b.do(`new MutationObserver(([change]) => sessionStorage.setItem("busy", change.target.ariaBusy)).
+		observe(document.querySelector("form.status"), {subtree: true, attributeFilter: ["aria-busy"]})`)
+	b.run(chromedp.SendKeys(chromedp.CSS(`form.status [name="status"]`), "a post"), ctrlEnter())
+	b.until("the post is published", func() bool { return b.has(".post .body") })
+	b.wantTexts(".post .body", "a post")
+	if got := get[string](b, `sessionStorage.getItem("busy") ?? ""`); got != "true" {
+		t.Errorf("aria-busy of the pressed button was %q, want true", got)
+	}
+	if b.has(`[aria-busy="true"]`) {
+		t.Error("a button of the next page is busy")
+	}
 }
 
 // TestButtonsOfAnOldPost checks that a post stays in place when it is liked, although newer posts have
@@ -222,7 +247,7 @@ func TestButtonsOfAnOldPost(t *testing.T) {
 	b.until("the bookmark is removed", func() bool { return !b.pressed("the old post", "save") })
 }
 
-// TestCutConnection checks that typed text is kept when the connection is cut.
+// TestCutConnection checks that typed text is kept if the connection is cut.
 func TestCutConnection(t *testing.T) {
 	t.Parallel()
 	conn := connect(t, serve(t))
@@ -237,20 +262,20 @@ func TestCutConnection(t *testing.T) {
 	b.run(chromedp.SendKeys(chromedp.CSS(box), "a long thought"))
 	conn.cut(true)
 	if _, err := chromedp.RunResponse(b.ctx, ctrlEnter()); err == nil {
-		t.Fatal("a response came through a cut connection")
+		t.Fatal("the browser received a response over a cut connection")
 	}
 	conn.cut(false)
 	_, _ = chromedp.RunResponse(b.ctx, navigateBack())
 	b.until("the form is back with its text", func() bool { return typed() == "a long thought" })
 	b.click("form.status button:not([type])")
-	b.until("it is published", func() bool { return len(b.texts(".post")) == 2 })
+	b.until("the post is published", func() bool { return len(b.texts(".post")) == 2 })
 	if got := typed(); got != "" {
-		t.Errorf("the form has the text %q after it was published", got)
+		t.Errorf("after the post, the form has the text %q, want none", got)
 	}
 	b.open("/explore")
 	b.open("/home")
 	if got := typed(); got != "" {
-		t.Errorf("the form has the text %q later", got)
+		t.Errorf("after a visit to another page, the form has the text %q, want none", got)
 	}
 
 	// If new posts cannot be loaded, the page does not change.
@@ -271,8 +296,8 @@ func TestCutConnection(t *testing.T) {
 	b.until("the new post is shown", func() bool { return len(b.texts(".post")) == 3 })
 }
 
-// TestTextWithoutResponse checks that a submitted text is kept until it is published, even if the user
-// leaves the page before the response.
+// TestTextWithoutResponse checks that a submitted text is kept until the text is published, even if
+// the user leaves the page before the response.
 func TestTextWithoutResponse(t *testing.T) {
 	t.Parallel()
 	conn := connect(t, serve(t))
@@ -300,21 +325,21 @@ func TestTextWithoutResponse(t *testing.T) {
 			document.querySelector("form.status button:not([type])").click();
 			fetch("/leave").then(() => ` + leaving.script + `);
 		})`)
-		b.until("the text is sent", func() bool { return conn.holds("/post") == 1 && conn.holds("/leave") == 1 })
+		b.until("the form is submitted", func() bool { return conn.waiting("/post") == 1 && conn.waiting("/leave") == 1 })
 		leave()
 		b.until(leaving.how+" leads away", func() bool {
 			return get[bool](b, `!window.isLeft && document.readyState === "complete" && `+leaving.arrived)
 		})
-		b.until("the browser has canceled the submission", func() bool { return conn.holds("/post") == 0 })
+		b.until("the browser has canceled the submission", func() bool { return conn.waiting("/post") == 0 })
 		if got := typed(); got != thought {
-			t.Errorf("after %s, the form has the text %q", leaving.how, got)
+			t.Errorf("after %s, the form has the text %q, want %q", leaving.how, got, thought)
 		}
 	}
 	release()
 	b.click("form.status button:not([type])")
-	b.until("it is published", func() bool { return len(b.texts(".post")) == 1 })
+	b.until("the post is published", func() bool { return len(b.texts(".post")) == 1 })
 	if got := typed(); got != "" {
-		t.Errorf("the form has the text %q after it was published", got)
+		t.Errorf("after the post, the form has the text %q, want none", got)
 	}
 }
 
@@ -339,12 +364,12 @@ func TestNewPostsOfABusySite(t *testing.T) {
 	b.run(chromedp.Click(chromedp.CSS("#new-posts a")))
 	b.until("the new post is shown", func() bool { return len(b.texts(".post")) == 1 })
 	if !b.has(".thumbs li") {
-		t.Error("the picture is gone")
+		t.Error("the form has lost the picture")
 	}
 }
 
 // TestSlowButtonsLeaveTheFocus checks that the response to a button below a post does not move the
-// focus if the user has moved it meanwhile.
+// focus if the user has moved the focus meanwhile.
 func TestSlowButtonsLeaveTheFocus(t *testing.T) {
 	t.Parallel()
 	conn := connect(t, serve(t))
@@ -352,8 +377,8 @@ func TestSlowButtonsLeaveTheFocus(t *testing.T) {
 	b.signUp("ada")
 	b.publish("the first post")
 	b.publish("the second post")
-	// By a script: the response to the last press may replace the button between finding and
-	// clicking it.
+	// like uses a script, because the response to the previous click may replace the button before
+	// the next click.
 	like := func() {
 		b.do(`{ const button = document.querySelector(".post-action.like"); button.focus(); button.click() }`)
 	}
@@ -368,9 +393,9 @@ func TestSlowButtonsLeaveTheFocus(t *testing.T) {
 	like()
 	b.run(chromedp.SendKeys(chromedp.CSS(`form.status [name="status"]`), "meanwhile"))
 	release()
-	b.until("the post is not liked any more", func() bool { return !b.pressed("the second post", "like") })
+	b.until("the post is no longer liked", func() bool { return !b.pressed("the second post", "like") })
 	if got := b.focused(); got != "status" {
-		t.Errorf("the focus has moved to %q while somebody was writing", got)
+		t.Errorf("the focus has moved to %q while the user was writing", got)
 	}
 	like()
 	b.until("the post is liked again", func() bool { return b.pressed("the second post", "like") })

@@ -46,7 +46,13 @@ document.addEventListener("submit", (event) => {
     return;
   }
   form.dataset.sent = sent;
-  setTimeout(() => delete form.dataset.sent, 5000);
+  const button = event.submitter;
+  // Other listeners may still prevent the submission.
+  setTimeout(() => !event.defaultPrevented && button?.setAttribute("aria-busy", "true"));
+  setTimeout(() => {
+    delete form.dataset.sent;
+    button?.removeAttribute("aria-busy");
+  }, 5000);
   if (form.matches(".post-actions")) react(event);
   if (followed(form) && !form.closest(".profile")) {
     event.preventDefault();
@@ -55,6 +61,7 @@ document.addEventListener("submit", (event) => {
 });
 addEventListener("pageshow", (event) => {
   for (const form of document.forms) delete form.dataset.sent;
+  for (const button of document.querySelectorAll('button[aria-busy="true"]')) button.removeAttribute("aria-busy");
   if (event.persisted && isLoggedIn) renew();
 });
 
