@@ -6,8 +6,8 @@ import (
 	"retwis/index/graph/internal/syntax"
 )
 
-// maxQuery is the maximum length of a query, in bytes.
-const maxQuery = 64 << 10
+// maxQuery is the maximum length of a query, in bytes, so that every name in it is valid.
+const maxQuery = MaxName
 
 // Parse parses the text form of a query: patterns of three words, separated by a dot surrounded
 // by blanks.

@@ -6,8 +6,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-
-	"retwis/index/graph/internal/entries"
 )
 
 // Query is a parsed query.
@@ -167,8 +165,6 @@ func (p *parser) named(w word) (Term, error) {
 	switch {
 	case w.text == "":
 		return Term{}, p.errorf(w.at, "a name must not be empty")
-	case len(w.text) > entries.MaxName:
-		return Term{}, p.errorf(w.at, "the name has %d bytes: at most %d are allowed", len(w.text), entries.MaxName)
 	case w.steps != "":
 		return p.path(w)
 	}
