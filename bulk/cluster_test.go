@@ -32,8 +32,9 @@ func urlOf(c *redistest.ClusterServers) string {
 	return fmt.Sprintf("redis://127.0.0.1:%d", c.Masters[0].Port())
 }
 
-// TestCluster runs its tests on one Cluster in turn, because starting a new one takes longer than
-// most of them. Each finds it empty; the tests that move slots use different ones.
+// TestCluster runs its subtests in sequence on one Cluster, because starting a Cluster takes longer
+// than most subtests. Each subtest starts without data; subtests that move slots use different
+// slots.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	c, _ := cluster(t)
@@ -43,24 +44,24 @@ func TestCluster(t *testing.T) {
 	}{
 		{"URL", func(t *testing.T, c *redistest.ClusterServers) {
 			if report := load(t, c.URL(), []byte("SET a 1\nSET b 2\n"), Options{}); report.Errors != 0 || report.Replies != 2 || len(report.Nodes) != 3 {
-				t.Errorf("%+v", report)
+				t.Errorf("report: %+v, want 2 replies of 3 nodes without errors", report)
 			}
 		}},
-		{"same data", sameDataAsOneServer},
-		{"one database", oneDatabase},
-		{"snapshot", snapshotIntoCluster},
-		{"order", keepsOrder},
-		{"refused again", refusesAgain},
-		{"read-only for a moment", func(t *testing.T, c *redistest.ClusterServers) {
-			const once = "if redis.call('INCR', KEYS[1]) == 1 then return redis.error_reply('READONLY not now') end"
-			report := load(t, c.URL(), encode(t, []any{"EVAL", once, 1, "a"}, []any{"SET", "b", 2}), Options{})
+		{"same data", testSameData},
+		{"one database", testOneDatabase},
+		{"snapshot", testSnapshotIntoCluster},
+		{"order", testOrder},
+		{"refused twice", testRefusedTwice},
+		{"temporarily read-only", func(t *testing.T, c *redistest.ClusterServers) {
+			const failOnce = "if redis.call('INCR', KEYS[1]) == 1 then return redis.error_reply('READONLY not now') end"
+			report := load(t, c.URL(), encode(t, []any{"EVAL", failOnce, 1, "a"}, []any{"SET", "b", 2}), Options{})
 			if report.Errors != 0 || report.Replies != 2 || report.Resent != 1 {
-				t.Errorf("%+v", report)
+				t.Errorf("report: %+v, want 2 replies without errors and 1 resent command", report)
 			}
 		}},
-		{"slots move", func(t *testing.T, c *redistest.ClusterServers) { slotsMove(t, c, true) }},
-		{"slot stuck", slotStuck},
-		{"failover", failsOver},
+		{"slots move", func(t *testing.T, c *redistest.ClusterServers) { testSlotsMove(t, c, true) }},
+		{"slot stuck", testSlotStuck},
+		{"failover", testFailover},
 	} {
 		flush(t, c.Masters)
 		t.Run(test.name, func(t *testing.T) { test.run(t, c) })
@@ -74,9 +75,9 @@ func flush(t *testing.T, servers []*redistest.Server) {
 	}
 }
 
-// firstMastersTag returns a hash tag whose slot the first master owns: a different one for each
-// n. clusterCommands uses other tags.
-func firstMastersTag(n int) string {
+// firstMasterTag returns the nth hash tag whose slot the first master owns. clusterCommands uses
+// other tags.
+func firstMasterTag(n int) string {
 	for i := 100; ; i++ {
 		tag := "{" + strconv.Itoa(i) + "}"
 		if keys.Slot([]byte(tag)) >= keys.Slots/3 {
@@ -89,55 +90,56 @@ func firstMastersTag(n int) string {
 	}
 }
 
-func sameDataAsOneServer(t *testing.T, c *redistest.ClusterServers) {
+// testSameData checks that a load into a Cluster stores the same data as a load into one server.
+func testSameData(t *testing.T, c *redistest.ClusterServers) {
 	input := clusterCommands(t, redistest.Cases(5_000, 30_000), true)
 	var all bytes.Buffer
 	all.Write(encode(t, []any{"SET", "gone", 1}, []any{"FLUSHALL"}, []any{"SELECT", 0}))
 	all.Write(input)
 	report := load(t, urlOf(c), all.Bytes(), Options{Coalesce: true})
 	if report.Errors != 0 || report.Replies != report.Commands || len(report.Nodes) != 3 || report.Resent != 0 {
-		t.Errorf("%+v", report)
+		t.Errorf("report: %+v, want one reply per command of 3 nodes, no errors and no resent commands", report)
 	}
 	if got, want := union(t, c.Masters), union(t, []*redistest.Server{single(t, input)}); got != want {
 		t.Error("the Cluster holds different data than a single server")
 	}
 }
 
-// slotsMove moves slots from one master to another, key by key, during a load.
-func slotsMove(t *testing.T, c *redistest.ClusterServers, pairs bool) {
+// testSlotsMove moves slots from one master to another, key by key, during a load.
+func testSlotsMove(t *testing.T, c *redistest.ClusterServers, pairs bool) {
 	input := clusterCommands(t, redistest.Cases(12_000, 60_000), pairs)
 	want := union(t, []*redistest.Server{single(t, input)})
 	moved := make(chan struct{})
-	r := &hook{r: bytes.NewReader(input), at: thirds(input)[:1], do: func(int) {
+	r := &hook{r: bytes.NewReader(input), offsets: thirds(input)[:1], do: func(int) {
 		go func() {
 			defer close(moved)
-			left := redistest.Cases(4, 40)
+			remaining := redistest.Cases(4, 40)
 			for i := range 40 { // slots of the first master
-				if n := keys.Slot([]byte("{" + strconv.Itoa(i) + "}")); n < keys.Slots/3 && left > 0 {
-					left--
+				if n := keys.Slot([]byte("{" + strconv.Itoa(i) + "}")); n < keys.Slots/3 && remaining > 0 {
+					remaining--
 					move(t, c, n)
 				}
 			}
 		}()
 	}}
-	report, err := loadURL(t.Context(), urlOf(c), &slowly{r: r, done: moved, hold: thirds(input)[1]}, Options{MaxInflight: 256 << 10})
+	report, err := loadURL(t.Context(), urlOf(c), &slowReader{r: r, done: moved, hold: thirds(input)[1]}, Options{MaxInflight: 256 << 10})
 	<-moved
 	require.OK(t)(err)
 	if report.Errors != 0 || report.Replies != report.Commands {
-		t.Errorf("%+v", report)
+		t.Errorf("report: %+v, want one reply per command and no errors", report)
 	}
 	if got := union(t, c.Masters); got != want {
 		t.Error("the Cluster holds different data than a single server")
 	}
 	t.Logf("%d commands were resent", report.Resent)
 	if report.Resent == 0 {
-		t.Error("nothing was resent: nothing moved during the load")
+		t.Error("no command was resent: no slot was moved during the load")
 	}
 }
 
-// half leaves a slot between the first master and the second: each of them has one of its two
-// keys. It returns the slot.
-func half(t *testing.T, c *redistest.ClusterServers, tag string) int {
+// splitSlot starts to migrate a slot from the first master to the second, and leaves one of two
+// keys on each of the two masters. It returns the slot.
+func splitSlot(t *testing.T, c *redistest.ClusterServers, tag string) int {
 	t.Helper()
 	slot := keys.Slot([]byte(tag))
 	n := strconv.Itoa(slot)
@@ -149,46 +151,46 @@ func half(t *testing.T, c *redistest.ClusterServers, tag string) int {
 	return slot
 }
 
-// keepsOrder delays a command whose two keys are temporarily on two servers, while the next
-// command, for one of these keys, could be executed.
-func keepsOrder(t *testing.T, c *redistest.ClusterServers) {
-	tag := firstMastersTag(0)
-	slot := half(t, c, tag)
+// testOrder loads a command whose two keys are temporarily on two servers. The next command, for
+// one of these keys, can be executed earlier, but must take effect last.
+func testOrder(t *testing.T, c *redistest.ClusterServers) {
+	tag := firstMasterTag(0)
+	slot := splitSlot(t, c, tag)
 	source, target := c.Masters[0].Client(t), c.Masters[1].Client(t)
 	moved := make(chan struct{})
 	go func() {
 		defer close(moved)
-		eventually(t, "the later command is executed", func() bool { return do(t, source, "GET", tag+"b") == "2" })
+		eventually(t, "the second command is executed", func() bool { return do(t, source, "GET", tag+"b") == "2" })
 		move(t, c, slot)
 	}()
 	report := load(t, urlOf(c), []byte("MSET "+tag+"a 1 "+tag+"b 1\nSET "+tag+"b 2\n"), Options{})
 	<-moved
 	if report.Errors != 0 || report.Replies != 2 || report.Resent < 2 {
-		t.Errorf("%+v", report)
+		t.Errorf("report: %+v, want 2 replies without errors and at least 2 resent commands", report)
 	}
 	if a, b := do(t, target, "GET", tag+"a"), do(t, target, "GET", tag+"b"); a != "1" || b != "2" {
-		t.Errorf("a is %s and b is %s, expected 1 and 2", a, b)
+		t.Errorf("a is %s and b is %s, want 1 and 2", a, b)
 	}
 }
 
-// slotStuck fails a command whose keys stay on two servers, although another command with the
-// same key could be executed repeatedly.
-func slotStuck(t *testing.T, c *redistest.ClusterServers) {
-	tag := firstMastersTag(1)
-	slot := half(t, c, tag)
+// testSlotStuck checks that a load fails if the keys of a command stay on two servers, although
+// another command with one of these keys can be executed repeatedly.
+func testSlotStuck(t *testing.T, c *redistest.ClusterServers) {
+	tag := firstMasterTag(1)
+	slot := splitSlot(t, c, tag)
 	report, err := loadURL(t.Context(), urlOf(c), strings.NewReader("MSET "+tag+"a 1 "+tag+"b 1\nSET "+tag+"b 2\n"), Options{RetryFor: 300 * time.Millisecond})
 	if !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "the server did not accept command 1 (MSET "+tag+"a 1 "+tag+"b 1)") {
-		t.Errorf("%v, %+v", err, report)
+		t.Errorf("load: %v, want ErrLost for command 1; report: %+v", err, report)
 	}
 	move(t, c, slot)
 }
 
-// refusesAgain refuses commands twice while an earlier command of the same chunk waits: a command
-// that was copied to be resent was not executed.
-func refusesAgain(t *testing.T, c *redistest.ClusterServers) {
+// testRefusedTwice checks that commands which the servers refuse twice, while an earlier command of
+// the same chunk waits, are executed once and in order.
+func testRefusedTwice(t *testing.T, c *redistest.ClusterServers) {
 	// The keys of the first command are on two servers, so the second command waits as well.
-	waiting, tag := firstMastersTag(2), firstMastersTag(3)
-	waits, slot := half(t, c, waiting), keys.Slot([]byte(tag))
+	waitingTag, tag := firstMasterTag(2), firstMasterTag(3)
+	waitingSlot, slot := splitSlot(t, c, waitingTag), keys.Slot([]byte(tag))
 	// Each master redirects the other commands to the other master.
 	source, target := c.Masters[0].Client(t), c.Masters[1].Client(t)
 	do(t, target, "CONFIG", "RESETSTAT")
@@ -201,14 +203,14 @@ func refusesAgain(t *testing.T, c *redistest.ClusterServers) {
 		eventually(t, "the commands are refused repeatedly", func() bool {
 			stats := do(t, target, "INFO", "commandstats")
 			_, after, _ := strings.Cut(stats, "cmdstat_asking:calls=")
-			asked, _, _ := strings.Cut(after, ",")
-			n, _ := strconv.Atoi(asked)
+			calls, _, _ := strings.Cut(after, ",")
+			n, _ := strconv.Atoi(calls)
 			return n >= 6 || ended.Load()
 		})
 		move(t, c, slot)
-		move(t, c, waits)
+		move(t, c, waitingSlot)
 	}()
-	input := "MSET " + waiting + "a 1 " + waiting + "b 1\nSET " + waiting + "b 2\nRPUSH " + tag + "x 1\nRPUSH " + tag + "x 2\nSET " + tag + "y 1\nSET " + tag + "y 2\n"
+	input := "MSET " + waitingTag + "a 1 " + waitingTag + "b 1\nSET " + waitingTag + "b 2\nRPUSH " + tag + "x 1\nRPUSH " + tag + "x 2\nSET " + tag + "y 1\nSET " + tag + "y 2\n"
 	report, err := loadURL(t.Context(), urlOf(c), strings.NewReader(input), Options{})
 	ended.Store(true)
 	<-moved
@@ -216,37 +218,38 @@ func refusesAgain(t *testing.T, c *redistest.ClusterServers) {
 	checkNodes(t, report)
 	list, err := target.Do(t.Context(), target.B().Lrange().Key(tag+"x").Start(0).Stop(-1).Build()).AsStrSlice()
 	if err != nil || !slices.Equal(list, []string{"1", "2"}) {
-		t.Errorf("the list has %q (%v)", list, err)
+		t.Errorf("the list has %q, %v; want 1 and 2", list, err)
 	}
-	if y, b := do(t, target, "GET", tag+"y"), do(t, target, "GET", waiting+"b"); y != "2" || b != "2" {
-		t.Errorf("y is %s and b is %s, expected 2 and 2", y, b)
+	if y, b := do(t, target, "GET", tag+"y"), do(t, target, "GET", waitingTag+"b"); y != "2" || b != "2" {
+		t.Errorf("y is %s and b is %s, want 2 and 2", y, b)
 	}
 }
 
-// slowly delivers an input in pieces. It withholds everything after hold bytes until a channel is
+// slowReader reads from r slowly, in small pieces, and blocks after hold bytes, until done is
 // closed.
-type slowly struct {
+type slowReader struct {
 	r    io.Reader
 	done chan struct{}
 	hold int
 	read int
 }
 
-func (s *slowly) Read(p []byte) (int, error) {
+func (s *slowReader) Read(p []byte) (int, error) {
 	if s.read >= s.hold {
 		<-s.done
 	}
 	select {
 	case <-s.done:
-	case <-time.After(time.Millisecond): // limits the pace
+	case <-time.After(time.Millisecond):
 	}
 	n, err := s.r.Read(p[:min(len(p), 4<<10)])
 	s.read += n
 	return n, err
 }
 
-// clusterCommands checks the order of commands per key with lists that grow; none of them may be
-// executed twice. pairs adds commands with two keys.
+// clusterCommands returns a load of n commands, most of which append to lists: the lists show the
+// order of the commands per key and commands that were executed twice. pairs adds commands with two
+// keys.
 func clusterCommands(t *testing.T, n int, pairs bool) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -272,6 +275,7 @@ func clusterCommands(t *testing.T, n int, pairs bool) []byte {
 	return out.Bytes()
 }
 
+// single returns a server into which the input is loaded.
 func single(t *testing.T, input []byte) *redistest.Server {
 	t.Helper()
 	s := redistest.Own(t)
@@ -279,7 +283,7 @@ func single(t *testing.T, input []byte) *redistest.Server {
 	return s
 }
 
-// union returns the data of several servers as text, regardless of its location.
+// union returns the data of several servers as text, which does not depend on the location of keys.
 func union(t *testing.T, servers []*redistest.Server) string {
 	t.Helper()
 	all := make(map[string]string)
@@ -288,27 +292,27 @@ func union(t *testing.T, servers []*redistest.Server) string {
 		keys, err := c.Do(context.Background(), c.B().Keys().Pattern("*").Build()).AsStrSlice()
 		require.OK(t)(err)
 		for _, k := range keys {
-			if _, twice := all[k]; twice {
+			if _, ok := all[k]; ok {
 				t.Errorf("two servers hold %q", k)
 			}
-			all[k] = held(t, c, k)
+			all[k] = valueOf(t, c, k)
 		}
 	}
 	return fmt.Sprint(all)
 }
 
-// checkNodes checks that the servers have replied once to each command.
+// checkNodes checks that the servers replied once to each command and reported no errors.
 func checkNodes(t *testing.T, report Report) {
 	t.Helper()
 	var replies int64
 	for _, n := range report.Nodes {
 		replies += n.Replies
 		if n.Replies < 0 {
-			t.Errorf("%s has given %d replies", n.Addr, n.Replies)
+			t.Errorf("%s: %d replies, want a positive number", n.Addr, n.Replies)
 		}
 	}
 	if report.Errors != 0 || report.Replies != report.Commands || replies != report.Commands {
-		t.Errorf("%d replies of the servers: %+v", replies, report)
+		t.Errorf("the nodes sent %d replies, want one per command and no errors: %+v", replies, report)
 	}
 }
 
@@ -335,7 +339,7 @@ func move(t *testing.T, c *redistest.ClusterServers, slot int) {
 	// Moves between different pairs of masters in quick succession can leave masters that
 	// permanently disagree about the owner: Redis decides by epochs, which take a moment to
 	// spread.
-	eventually(t, "all masters agree who has the slot", func() bool {
+	eventually(t, "all masters agree about the owner of the slot", func() bool {
 		agreed := 0
 		for _, m := range []rueidis.Client{b, a, c.Masters[(from+2)%3].Client(t)} {
 			_, _ = try(m, "CLUSTER", "SETSLOT", n, "NODE", bID)
@@ -367,8 +371,8 @@ func owner(t *testing.T, c rueidis.Client, slot int) int {
 	return 0
 }
 
-// held returns the value of a key as text.
-func held(t *testing.T, c rueidis.Client, key string) string {
+// valueOf returns the value of a key as text.
+func valueOf(t *testing.T, c rueidis.Client, key string) string {
 	t.Helper()
 	var value any
 	var err error

@@ -88,21 +88,21 @@ func contents(t *testing.T, s *redistest.Server) []string {
 	return facts
 }
 
-// fieldFacts adds the expiries of the fields of a hash.
+// fieldFacts adds the field expiries of a hash.
 func fieldFacts(t *testing.T, do func(...string) rueidis.RedisResult, key string, add func(string, ...any)) {
 	t.Helper()
 	fields, err := do("HKEYS", key).AsStrSlice()
 	require.OK(t)(err)
 	for _, field := range fields {
-		at, err := do("HPEXPIRETIME", key, "FIELDS", "1", field).AsIntSlice()
+		expiry, err := do("HPEXPIRETIME", key, "FIELDS", "1", field).AsIntSlice()
 		require.OK(t)(err)
-		if at[0] > 0 {
-			add("expiry: %q %q %d", key, field, at[0])
+		if expiry[0] > 0 {
+			add("expiry: %q %q %d", key, field, expiry[0])
 		}
 	}
 }
 
-// streamFacts adds the groups of a stream.
+// streamFacts adds the metadata and consumer groups of a stream.
 func streamFacts(t *testing.T, do func(...string) rueidis.RedisResult, key string, add func(string, ...any)) {
 	t.Helper()
 	info, err := do("XINFO", "STREAM", key, "FULL", "COUNT", "0").AsMap()
@@ -152,11 +152,11 @@ func plain(m rueidis.RedisMessage) any {
 		return strconv.FormatInt(n, 10)
 	}
 	if list, err := m.ToArray(); err == nil {
-		all := []any{}
+		texts := []any{}
 		for _, element := range list {
-			all = append(all, plain(element))
+			texts = append(texts, plain(element))
 		}
-		return all
+		return texts
 	}
 	text, err := m.ToString()
 	if err != nil {
@@ -165,7 +165,7 @@ func plain(m rueidis.RedisMessage) any {
 	return text
 }
 
-// sortPairs sorts fields with their values.
+// sortPairs returns the sorted field-value pairs of a hash.
 func sortPairs(list any) any {
 	flat := list.([]any)
 	var pairs []string
@@ -187,12 +187,12 @@ func scores(list any) any {
 	return flat
 }
 
-// same compares the contents of two servers.
+// same reports an error for each difference between the contents of two servers.
 func same(t *testing.T, got, want []string) {
 	t.Helper()
 	for _, line := range got {
 		if _, ok := slices.BinarySearch(want, line); !ok {
-			t.Errorf("not expected: %.300s", line)
+			t.Errorf("unexpected: %.300s", line)
 		}
 	}
 	for _, line := range want {

@@ -5,6 +5,7 @@ import (
 	"testing"
 )
 
+// TestCSVPlaces checks the positions in errors of CSV records that have several lines.
 func TestCSVPlaces(t *testing.T) {
 	t.Parallel()
 	for input, want := range map[string]string{
@@ -16,12 +17,12 @@ func TestCSVPlaces(t *testing.T) {
 	} {
 		_, _, err := emitted(input, Options{Format: CSV, Do: []string{"SET {id} {n}"}})
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.40q: %v, expected %q", input, err, want)
+			t.Errorf("%.40q: %v, want %q", input, err, want)
 		}
 	}
 }
 
-// A record has exactly the fields that were written, whatever they contain.
+// TestDelimitedFields checks that special characters in fields of CSV and TSV are preserved.
 func TestDelimitedFields(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -37,7 +38,7 @@ func TestDelimitedFields(t *testing.T) {
 	} {
 		got, _, err := emitted(test.input, Options{Format: test.format, Do: []string{"SET {id} {n}"}})
 		if strings.Join(got, " ") != test.want || err != nil {
-			t.Errorf("%q: %q, %v, expected %q", test.input, got, err, test.want)
+			t.Errorf("%q: %q, %v, want %q", test.input, got, err, test.want)
 		}
 	}
 	for input, want := range map[string]string{
@@ -46,7 +47,7 @@ func TestDelimitedFields(t *testing.T) {
 		"id\n1\n":              `line 1: there is no column "n"; the columns are id`,
 	} {
 		if _, _, err := emitted(input, Options{Format: TSV, Do: []string{"SET {id} {n}"}}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, expected %q", input, err, want)
+			t.Errorf("%q: %v, want %q", input, err, want)
 		}
 	}
 }

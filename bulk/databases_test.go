@@ -18,7 +18,7 @@ import (
 	"retwis/internal/require"
 )
 
-// stored returns the strings in the first databases of a server: "0:a=1 3:b=2".
+// stored returns the string keys in the first ten databases of a server: "0:a=1 3:b=2".
 func stored(t *testing.T, c rueidis.Client) string {
 	t.Helper()
 	const script = `local out = {}
@@ -34,7 +34,7 @@ func stored(t *testing.T, c rueidis.Client) string {
 	return strings.Join(found, " ")
 }
 
-// variants are the ways to load into a single server.
+// variants returns named Options for loads into a single server.
 func variants() map[string]Options {
 	return map[string]Options{
 		"one connection":    {},
@@ -80,7 +80,7 @@ DISCARD
 SET discarded 8
 `
 
-// protocol encodes lines of typed commands in the protocol; # begins an annotation.
+// protocol encodes lines of commands in the protocol; a line that begins with # is an annotation.
 func protocol(t *testing.T, text string) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -107,18 +107,18 @@ func TestAppendOnlyFile(t *testing.T) {
 			flush(t, []*redistest.Server{s})
 			report := load(t, s.URL(), protocol(t, aof), opt)
 			if n := int64(strings.Count(aof, "\n") - strings.Count(aof, "#")); report.Commands != n || report.Replies != n || report.Errors != 0 {
-				t.Errorf("%+v, expected %d commands", report, n)
+				t.Errorf("report: %+v, want %d commands and replies and no errors", report, n)
 			}
 			if got := stored(t, s.Client(t)); got != want {
-				t.Errorf("stored\n%s, expected\n%s", got, want)
+				t.Errorf("stored\n%s, want\n%s", got, want)
 			}
 		})
 	}
 }
 
 // TestDatabasesAgainstModel loads random commands, transactions and database selections, and
-// compares the result with a map. A command that fails in a transaction, or makes it fail, does
-// not change the database of the following commands.
+// compares the result with a map. A command that fails in a transaction, or aborts the transaction,
+// does not change the database of the following commands.
 func TestDatabasesAgainstModel(t *testing.T) {
 	t.Parallel()
 	s := redistest.Own(t)
@@ -128,8 +128,9 @@ func TestDatabasesAgainstModel(t *testing.T) {
 		model := map[string]int{}
 		var text strings.Builder
 		db, serial := 0, 0
-		// command writes one command, in a transaction or not, and applies it to the model.
-		command := func(label string) (apply func(), fatal bool) {
+		// command adds a random command to text. It returns a function that applies the command to
+		// the model, and whether the command aborts a transaction.
+		command := func(label string) (apply func(), aborts bool) {
 			key := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(r, "key")
 			serial++
 			value := serial
@@ -167,11 +168,11 @@ func TestDatabasesAgainstModel(t *testing.T) {
 				continue
 			}
 			text.WriteString("MULTI\n")
-			var all []func()
+			var applies []func()
 			aborted := false
 			for range rapid.IntRange(0, 5).Draw(r, "size") {
-				apply, fatal := command("in transaction")
-				all, aborted = append(all, apply), aborted || fatal
+				apply, aborts := command("in transaction")
+				applies, aborted = append(applies, apply), aborted || aborts
 			}
 			if rapid.IntRange(0, 4).Draw(r, "discard") == 0 {
 				text.WriteString("DISCARD\n")
@@ -179,10 +180,10 @@ func TestDatabasesAgainstModel(t *testing.T) {
 			}
 			text.WriteString("EXEC\n")
 			before := maps.Clone(model)
-			for _, apply := range all {
+			for _, apply := range applies {
 				apply()
 			}
-			if aborted { // but the following commands go where the input says
+			if aborted { // the last SELECT still applies to the following commands
 				last := model["db"]
 				model = before
 				model["db"] = last
@@ -193,7 +194,7 @@ func TestDatabasesAgainstModel(t *testing.T) {
 		}
 		report, err := loadURL(context.Background(), s.URL(), strings.NewReader(text.String()), opt)
 		if err != nil || report.Replies != report.Commands || report.Commands != int64(strings.Count(text.String(), "\n")) {
-			r.Fatalf("%v, %+v", err, report)
+			r.Fatalf("load: %v, want one reply per command; report: %+v", err, report)
 		}
 		delete(model, "db")
 		var want []string
@@ -201,13 +202,13 @@ func TestDatabasesAgainstModel(t *testing.T) {
 			want = append(want, fmt.Sprint(key, "=", model[key]))
 		}
 		if got := stored(t, c); got != strings.Join(want, " ") {
-			r.Fatalf("%+v of\n%sstored\n%s, expected\n%s", opt, text.String(), got, strings.Join(want, " "))
+			r.Fatalf("with %+v, the commands\n%sstored\n%s, want\n%s", opt, text.String(), got, strings.Join(want, " "))
 		}
 	})
 }
 
-// TestSelectInTransactionServerKilled restarts the server between transactions that select
-// databases.
+// TestSelectInTransactionServerKilled kills and restarts the server during a load of transactions
+// that select databases.
 func TestSelectInTransactionServerKilled(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
@@ -223,20 +224,20 @@ func TestSelectInTransactionServerKilled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := redistest.Own(t, durable(t)...)
-			r := &hook{r: bytes.NewReader(input), at: thirds(input), do: func(int) { s.Restart(t, true) }}
+			r := &hook{r: bytes.NewReader(input), offsets: thirds(input), do: func(int) { s.Restart(t, true) }}
 			report, err := loadURL(context.Background(), s.URL(), r, opt)
 			if err != nil || report.Errors != 0 || report.Replies != int64(7*n) {
-				t.Fatalf("%v, %+v", err, report)
+				t.Fatalf("load: %v, want %d replies and no errors; report: %+v", err, 7*n, report)
 			}
 			if got := stored(t, s.Client(t)); got != want {
-				t.Errorf("stored\n%s, undisturbed\n%s", got, want)
+				t.Errorf("stored\n%s, want as without a restart\n%s", got, want)
 			}
 		})
 	}
 }
 
-// TestFailedSelect stops at a database that the server does not have: the following commands
-// would go into another one.
+// TestFailedSelect checks that a load stops at a SELECT of a database that the server does not
+// have, because the following commands would go to another database.
 func TestFailedSelect(t *testing.T) {
 	t.Parallel()
 	s, larger := redistest.Own(t), redistest.Own(t, "databases 32")
@@ -253,18 +254,19 @@ func TestFailedSelect(t *testing.T) {
 				report, err := loadURL(context.Background(), s.URL(), strings.NewReader(text), opt)
 				if !errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), "(SELECT 20, line ") || !strings.Contains(err.Error(), "database 1") ||
 					!strings.Contains(err.Error(), "DB index is out of range") {
-					t.Errorf("%v, %+v", err, report)
+					t.Errorf("load: %v, want ErrFailed for SELECT 20; report: %+v", err, report)
 				}
 				if got := stored(t, s.Client(t)); got != "1:a=1" {
-					t.Errorf("stored %s", got)
+					t.Errorf("stored %s, want 1:a=1", got)
 				}
 				if kind == "plain" && (report.Errors != 1 || report.Replies != 3 || len(report.Failures) != 1 || report.Failures[0].Text != "SELECT 20") {
-					t.Errorf("%+v", report)
+					t.Errorf("report: %+v, want 3 replies and the failure SELECT 20", report)
 				}
 				if found, _, err := scanAll(&failedCommands); err != nil || len(found) > 0 {
-					t.Errorf("%q must be loaded again (%v)", found, err)
+					t.Errorf("ErrorsTo has %q, %v; want nothing", found, err)
 				}
-				// A server that has the database accepts the rest, from the checkpoint.
+				// A server that has the database accepts the remaining commands, from the
+				// checkpoint.
 				opt.ErrorsTo = nil
 				report = load(t, larger.URL(), []byte(text), opt)
 				c := larger.Client(t)
@@ -272,14 +274,14 @@ func TestFailedSelect(t *testing.T) {
 					t.Errorf("stored %q, %+v", got, report)
 				}
 				if got := do(t, c, "INFO", "keyspace"); !strings.Contains(got, "db20:keys=2,") {
-					t.Error(got)
+					t.Errorf("INFO keyspace = %q, want 2 keys in database 20", got)
 				}
 			})
 		}
 	}
 }
 
-// TestErrorsOfDatabases loads failed commands again, into the right databases.
+// TestFailedCommandsKeepDatabase checks that ErrorsTo selects the database of each failed command.
 func TestFailedCommandsKeepDatabase(t *testing.T) {
 	t.Parallel()
 	const text = "SET a x\nINCR a\nSELECT 3\nSET a x\nINCR a\nINCR a\nSELECT 0\nINCR a\nMULTI\nSELECT 4\nSET a x\nINCR a\nSELECT 5\nEXEC\n" +
@@ -288,58 +290,59 @@ func TestFailedCommandsKeepDatabase(t *testing.T) {
 	var failedCommands bytes.Buffer
 	report := load(t, s.URL(), []byte(text), Options{ErrorsTo: &failedCommands})
 	if report.Errors != 9 {
-		t.Errorf("%+v", report)
+		t.Errorf("report: %+v, want 9 errors", report)
 	}
 	found, _, err := scanAll(bytes.NewReader(failedCommands.Bytes()))
 	want := "INCR|a SELECT|3 INCR|a INCR|a SELECT|0 INCR|a SELECT|4 INCR|a SELECT|5 INCR|a MULTI SELECT|6 SET|a EXEC SELECT|6 INCR|last"
 	if got := strings.Join(found, " "); err != nil || got != want {
-		t.Errorf("to be loaded again:\n%s, expected\n%s (%v)", got, want, err)
+		t.Errorf("ErrorsTo has\n%s, want\n%s (%v)", got, want, err)
 	}
 }
 
-// TestSeveralConnectionsSwapOnce executes a server-wide command once.
+// TestSeveralConnectionsSwapOnce checks that a load over several connections executes a server-wide
+// command once.
 func TestSeveralConnectionsSwapOnce(t *testing.T) {
 	t.Parallel()
 	s := redistest.Own(t)
 	report := load(t, s.URL(), []byte("SET a 1\nSWAPDB 0 1\nSET b 2\nMULTI\nFLUSHALL\nSET c 3\nEXEC\nSET d 4\nSWAPDB 0 2\n"), Options{Connections: 3})
 	if got := stored(t, s.Client(t)); got != "2:c=3 2:d=4" || report.Errors != 0 || report.Replies != 9 {
-		t.Errorf("stored %s, %+v", got, report)
+		t.Errorf("stored %s, want 2:c=3 2:d=4; report: %+v", got, report)
 	}
 }
 
-// oneDatabase loads an append-only file into a Cluster, which has one database.
-func oneDatabase(t *testing.T, c *redistest.ClusterServers) {
+// testOneDatabase loads append-only files into a Cluster, which has only database 0.
+func testOneDatabase(t *testing.T, c *redistest.ClusterServers) {
 	url := urlOf(c)
 	input := protocol(t, "#TS:1795308651\nMULTI\nSELECT 0\nSET {1}a 1\nSET {1}b 2\nEXEC\nSET c 3\nSELECT 0\nSET d 4\n")
 	if report := load(t, url, input, Options{}); report.Errors != 0 || report.Replies != 8 {
-		t.Errorf("%+v", report)
+		t.Errorf("report: %+v, want 8 replies and no errors", report)
 	}
 	if got := union(t, c.Masters); got != "map[c:3 d:4 {1}a:1 {1}b:2]" {
-		t.Error(got)
+		t.Errorf("the Cluster holds %s, want c, d, {1}a and {1}b", got)
 	}
 	// A command that goes to all servers and fails on each is one error.
 	if report := load(t, url, []byte("SCRIPT NOSUCH\nGET c\n"), Options{}); report.Errors != 1 || report.Replies != 2 {
-		t.Errorf("%+v", report)
+		t.Errorf("report: %+v, want 1 error and 2 replies", report)
 	}
 	for _, text := range []string{"MULTI\nSELECT 3\nSET {1}a 9\nEXEC\nSET c 9\n", "SELECT 3\nSET c 9\n"} {
 		_, err := loadURL(context.Background(), url, bytes.NewReader(protocol(t, text)), Options{})
 		if !errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), "SELECT 3") {
-			t.Error(err)
+			t.Errorf("load: %v, want ErrFailed for SELECT 3", err)
 		}
 	}
 	if got := union(t, c.Masters); got != "map[c:3 d:4 {1}a:1 {1}b:2]" {
-		t.Error(got)
+		t.Errorf("the Cluster holds %s, want c, d, {1}a and {1}b", got)
 	}
 }
 
-// TestCommandsOfConnections sends the commands that clients send when they connect.
+// TestCommandsOfConnections loads commands that clients send when they connect.
 func TestCommandsOfConnections(t *testing.T) {
 	t.Parallel()
 	for name, opt := range variants() {
 		db := redistest.DB(t)
 		report := load(t, db.URL(), []byte("CLIENT SETNAME loader\nHELLO 2\nCLIENT ID\nSET a 1\n"), opt)
 		if report.Errors != 0 || report.Replies != 4 || do(t, db.Client(t), "GET", "a") != "1" {
-			t.Errorf("%s: %+v", name, report)
+			t.Errorf("%s: report: %+v, want 4 replies and no errors", name, report)
 		}
 	}
 }

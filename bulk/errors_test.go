@@ -19,15 +19,15 @@ import (
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		prepare []string // commands for the server, words separated by blanks
+		prepare []string // commands to run on the server before the load
 		user    string
 		input   string
 		opt     Options
 		replies int64
 		kinds   string
-		failed  []string // each failed command, and why; … where servers differ
-		reload  []string // the commands to load again, if they differ from the failed ones
-		stays   string   // a key that was loaded after the errors
+		failed  []string // command, line, text and error of each failure; … at the end matches anything
+		reload  []string // the commands in ErrorsTo; if nil, only their number is checked
+		lastKey string   // a key that the input sets to 1 after the errors
 	}{
 		"WRONGTYPE": {
 			input:   "SET a 1\nLPUSH a x\nLPUSH a \"y\\x00 z\"\nSET after 1\nLPUSH a " + strings.Repeat("v ", 20) + strings.Repeat("w", 100) + "\n",
@@ -37,12 +37,12 @@ func TestErrors(t *testing.T) {
 				`3 3 LPUSH a "y\x00 z": WRONGTYPE Operation against a key holding the wrong kind of value`,
 				"5 5 LPUSH a v v v v v v v v v v … (11 more): WRONGTYPE Operation against a key holding the wrong kind of value",
 			},
-			stays: "after",
+			lastKey: "after",
 		},
 		"unknown command": {
 			opt:   Options{Format: Commands},
 			input: "NOSUCH a\nSET after 1\n", replies: 2, kinds: "map[ERR:1]",
-			failed: []string{"1 1 NOSUCH a: ERR unknown command …"}, stays: "after",
+			failed: []string{"1 1 NOSUCH a: ERR unknown command …"}, lastKey: "after",
 		},
 		"in a transaction": {
 			input:   "MULTI\nSET a 1\nLPUSH a x\nSET b 1\nEXEC\nMULTI\nSET a\nEXEC\nSET after 1\n",
@@ -52,8 +52,8 @@ func TestErrors(t *testing.T) {
 				"7 7 SET a: ERR wrong number of arguments for 'set' command",
 				"8 8 EXEC: EXECABORT Transaction discarded because of previous errors.",
 			},
-			reload: []string{"LPUSH|a|x", "MULTI", "SET|a", "EXEC"},
-			stays:  "after",
+			reload:  []string{"LPUSH|a|x", "MULTI", "SET|a", "EXEC"},
+			lastKey: "after",
 		},
 		"OOM": {
 			prepare: []string{"CONFIG SET maxmemory 1"},
@@ -74,13 +74,13 @@ func TestErrors(t *testing.T) {
 		"NOPERM": {
 			prepare: []string{"ACL SETUSER loader on >secret ~* +@all -incr"}, user: "loader:secret",
 			input: "INCR a\nSET after 1\n", replies: 2, kinds: "map[NOPERM:1]",
-			failed: []string{"1 1 INCR a: NOPERM …"}, stays: "after",
+			failed: []string{"1 1 INCR a: NOPERM …"}, lastKey: "after",
 		},
-		"no ECHO": {
+		"ECHO not permitted": {
 			prepare: []string{"ACL SETUSER loader on >secret ~* +@all -echo"}, user: "loader:secret",
-			input: "SET after 1\n", replies: 1, kinds: "map[]", reload: []string{}, stays: "after",
+			input: "SET after 1\n", replies: 1, kinds: "map[]", reload: []string{}, lastKey: "after",
 		},
-		"few are shown": {
+		"ShowErrors": {
 			input: "SET a 1\nLPUSH a x\nLPUSH a y\nLPUSH a z\n", opt: Options{ShowErrors: 1}, replies: 4, kinds: "map[WRONGTYPE:3]",
 			failed: []string{"2 2 LPUSH a x: WRONGTYPE Operation against a key holding the wrong kind of value"},
 		},
@@ -104,24 +104,24 @@ func TestErrors(t *testing.T) {
 			for _, f := range report.Failures {
 				failed = append(failed, fmt.Sprintf("%d %d %s: %s", f.Command, f.Line, f.Text, f.Error))
 				if f.Node != s.Socket() {
-					t.Errorf("node %q", f.Node)
+					t.Errorf("node %q, want %q", f.Node, s.Socket())
 				}
 			}
 			if !slices.EqualFunc(failed, test.failed, func(got, want string) bool {
 				beginning, cut := strings.CutSuffix(want, "…")
 				return got == want || cut && strings.HasPrefix(got, beginning)
 			}) {
-				t.Errorf("failed:\n%s\nexpected:\n%s", strings.Join(failed, "\n"), strings.Join(test.failed, "\n"))
+				t.Errorf("failures:\n%s\nwant:\n%s", strings.Join(failed, "\n"), strings.Join(test.failed, "\n"))
 			}
 			if report.Replies != test.replies || fmt.Sprint(report.Kinds) != test.kinds || report.Commands != test.replies {
-				t.Errorf("%+v", report)
+				t.Errorf("report: %+v, want %d commands and replies with errors %s", report, test.replies, test.kinds)
 			}
 			found, _, err := scanAll(&failedCommands)
 			if want := test.reload; err != nil || want == nil && int64(len(found)) != report.Errors || want != nil && fmt.Sprint(found) != fmt.Sprint(want) {
-				t.Errorf("%d commands to be loaded again of %d: %q, %v", len(found), report.Errors, found, err)
+				t.Errorf("ErrorsTo has %q, %v; want %d failed commands or %q", found, err, report.Errors, want)
 			}
-			if test.stays != "" && do(t, c, "GET", test.stays) != "1" {
-				t.Errorf("%s does not exist", test.stays)
+			if test.lastKey != "" && do(t, c, "GET", test.lastKey) != "1" {
+				t.Errorf("key %s is not set to 1", test.lastKey)
 			}
 		})
 	}
@@ -133,20 +133,20 @@ func TestFailFast(t *testing.T) {
 	input := encode(t, append([][]any{{"SET", "a", 1}, {"LPUSH", "a", 1}}, repeat(200_000, "INCR", "n")...)...)
 	report, err := loadURL(context.Background(), s.URL(), bytes.NewReader(input), Options{FailFast: true, MaxInflight: 64 << 10})
 	if !errors.Is(err, ErrFailed) || report.Errors != 1 || report.Commands > 100_000 || report.Replies != report.Commands {
-		t.Errorf("%v, %+v", err, report)
+		t.Errorf("load: %v, want ErrFailed soon after the first error; report: %+v", err, report)
 	}
 }
 
-// TestServers checks the errors for mistakes in a URL.
+// TestServers checks the errors for wrong URLs.
 func TestServers(t *testing.T) {
 	t.Parallel()
-	secret := redistest.TCP(t, "requirepass secret")
-	port := fmt.Sprint(secret.Port())
-	other, err := net.Listen("tcp", "127.0.0.1:0")
+	server := redistest.TCP(t, "requirepass secret")
+	port := fmt.Sprint(server.Port())
+	tlsServer, err := net.Listen("tcp", "127.0.0.1:0")
 	require.OK(t)(err)
-	go func() { // answers like a TLS server to a plain-text client
+	go func() { // replies like a TLS server to a plain-text client
 		for {
-			c, err := other.Accept()
+			c, err := tlsServer.Accept()
 			if err != nil {
 				return
 			}
@@ -156,7 +156,7 @@ func TestServers(t *testing.T) {
 			c.Close()
 		}
 	}()
-	t.Cleanup(func() { other.Close() })
+	t.Cleanup(func() { tlsServer.Close() })
 	for target, want := range map[string]string{
 		"redis://127.0.0.1:" + port:                 "asks for a password",
 		"redis://:wrong@127.0.0.1:" + port:          "rejects this user and password",
@@ -164,19 +164,19 @@ func TestServers(t *testing.T) {
 		"redis://127.0.0.1:1":                       "connection re", // refused, or reset
 		"redis://:secret@127.0.0.1:" + port + "/99": "DB index is out of range",
 		"rediss://127.0.0.1:" + port:                "TLS",
-		"redis://" + other.Addr().String():          "the server speaks TLS on this port; use rediss://",
+		"redis://" + tlsServer.Addr().String():      "the server speaks TLS on this port; use rediss://",
 		"http://127.0.0.1":                          "unknown scheme",
 	} {
 		t.Run(url.PathEscape(target), func(t *testing.T) {
 			t.Parallel()
 			_, err := loadURL(context.Background(), target, strings.NewReader("PING\n"), Options{})
 			if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "wrong@") {
-				t.Errorf("%v, expected %q", err, want)
+				t.Errorf("%v, want one line with %q and without the password", err, want)
 			}
 		})
 	}
 	if report, err := loadURL(context.Background(), "redis://:secret@127.0.0.1:"+port, strings.NewReader("PING\n"), Options{}); err != nil || report.Replies != 1 {
-		t.Error(report, err)
+		t.Errorf("load with the password: %v, want 1 reply; report: %+v", err, report)
 	}
 }
 
@@ -188,13 +188,13 @@ func TestOptions(t *testing.T) {
 	} {
 		_, err := loadURL(context.Background(), "redis://127.0.0.1:1", strings.NewReader(""), opt)
 		if err == nil || !strings.Contains(err.Error(), "Options."+name+": ") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v, want an error that names the option", name, err)
 		}
 	}
 }
 
-// TestSlowInput supplies one command at a time: each has to be executed before the next one
-// arrives.
+// TestSlowInput checks that commands are sent without waiting for more input. The input supplies
+// each command only after the server has executed the previous command.
 func TestSlowInput(t *testing.T) {
 	t.Parallel()
 	for _, opt := range []Options{{}, {Coalesce: true, Connections: 3}, {Rate: 1000}} {
@@ -213,11 +213,12 @@ func TestSlowInput(t *testing.T) {
 		})
 		report, err := loadURL(context.Background(), db.URL(), r, opt)
 		if !errors.Is(err, context.Canceled) || report.Commands != 20 {
-			t.Errorf("%v, %+v", err, report)
+			t.Errorf("load: %v, want context.Canceled after 20 commands; report: %+v", err, report)
 		}
 	}
 }
 
+// readFunc is a function that implements io.Reader.
 type readFunc func(p []byte) (int, error)
 
 func (f readFunc) Read(p []byte) (int, error) { return f(p) }
@@ -228,11 +229,11 @@ func TestRate(t *testing.T) {
 	began := time.Now()
 	report := load(t, db.URL(), encode(t, repeat(2000, "INCR", "n")...), Options{Rate: 10_000})
 	if took := time.Since(began); took < 150*time.Millisecond || report.Replies != 2000 {
-		t.Errorf("2000 commands in %v, %+v", took, report)
+		t.Errorf("the load took %v, want at least 150 ms for 2000 commands; report: %+v", took, report)
 	}
 }
 
-// TestDatabases selects databases in mid-load.
+// TestDatabases restarts the server during loads that select databases.
 func TestDatabases(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 3} {
@@ -245,20 +246,20 @@ func TestDatabases(t *testing.T) {
 			commands = append(commands, []any{"SET", i, i})
 		}
 		input := encode(t, commands...)
-		r := &hook{r: bytes.NewReader(input), at: thirds(input)[1:], do: func(int) { s.Restart(t, true) }}
+		r := &hook{r: bytes.NewReader(input), offsets: thirds(input)[1:], do: func(int) { s.Restart(t, true) }}
 		report, err := loadURL(context.Background(), s.URL(), r, Options{Connections: n})
 		if err != nil || report.Replies != 3030 {
-			t.Fatalf("%v, %+v", err, report)
+			t.Fatalf("load: %v, want 3030 replies; report: %+v", err, report)
 		}
 		c := s.Client(t)
 		if got := do(t, c, "INFO", "keyspace"); strings.Count(got, "keys=1000,") != 3 {
-			t.Error(got)
+			t.Errorf("INFO keyspace = %q, want 1000 keys in each of 3 databases", got)
 		}
 	}
 }
 
-// Commands that administer servers, or stop them for a while, are rejected before any part of
-// them is sent, even within a transaction; commands that append-only files contain are sent.
+// TestAdministrationIsRefused checks that commands that administer or block servers are rejected,
+// even within a transaction, and that other server-wide commands are accepted.
 func TestAdministrationIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, command := range []string{
@@ -270,13 +271,13 @@ func TestAdministrationIsRefused(t *testing.T) {
 			_, _, err := emitted(input, Options{Format: Commands})
 			name, _, _ := strings.Cut(command, " ")
 			if err == nil || !strings.Contains(err.Error(), name+" makes no sense in a load: ") {
-				t.Errorf("%q: %v", input, err)
+				t.Errorf("%q: %v, want an error that rejects %s", input, err, name)
 			}
 		}
 	}
 	for _, command := range []string{"FLUSHALL", "FLUSHDB", "SWAPDB 0 1", "SCRIPT LOAD x", "FUNCTION FLUSH", "PUBLISH a b"} {
 		if got, _, err := emitted(command+"\n", Options{}); err != nil || len(got) != 1 {
-			t.Errorf("%s: %q %v", command, got, err)
+			t.Errorf("%s: emitted %q, %v; want one command", command, got, err)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"retwis/internal/redistest"
 )
 
-// This loads a file of records, with two commands per record.
+// This example loads records, with two commands per record.
 func Example() {
 	urls, stop := redistest.Example(1)
 	defer stop()
@@ -33,7 +33,7 @@ func Example() {
 	// Output: 2 records, 4 commands, 0 failed
 }
 
-// A failed command is reported with its number and place; the rest is loaded.
+// Load reports failed commands with their lines and loads the other commands.
 func ExampleLoad_errors() {
 	urls, stop := redistest.Example(1)
 	defer stop()
@@ -57,7 +57,7 @@ func ExampleLoad_errors() {
 	// 1 of 3; to be loaded again: "*2\r\n$4\r\nINCR\r\n$6\r\nvisits\r\n"
 }
 
-// Emit converts any of the formats to the protocol.
+// Emit converts any input format to the protocol.
 func ExampleEmit() {
 	var out bytes.Buffer
 	opt := bulk.Options{Do: []string{"SADD cities {city}"}}
@@ -66,7 +66,7 @@ func ExampleEmit() {
 	// Output: "*3\r\n$4\r\nSADD\r\n$6\r\ncities\r\n$7\r\nPalermo\r\n", 1 command, <nil>
 }
 
-// Several files form one input: here in different formats, with one template.
+// Several files, which may have different formats, form one input.
 func ExampleEmit_files() {
 	file := func(name, text string) bulk.File {
 		return bulk.File{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}

@@ -20,87 +20,88 @@ import (
 func TestClusterMoves(t *testing.T) {
 	t.Parallel()
 	c, _ := cluster(t)
-	slotsMove(t, c, false)
+	testSlotsMove(t, c, false)
 }
 
-// TestClusterFlushAfterFailover sends a command to all servers after a failover, whether or not
-// the load has noticed it from earlier commands: the former master refuses the command.
+// TestClusterFlushAfterFailover sends a command to all servers after a failover, with and without
+// earlier commands that reveal the failover to the load. The former master refuses the command.
 func TestClusterFlushAfterFailover(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string][]byte{"noticed": clusterCommands(t, 3_000, false), "not noticed": nil} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c, url := cluster(t)
-			other := replica(t, c, c.Masters[1])
+			newMaster := addReplica(t, c, c.Masters[1])
 			load(t, url, clusterCommands(t, 3_000, false), Options{})
 			flush := encode(t, []any{"FLUSHALL"}, []any{"SET", "{1}last", 1}, []any{"SET", "{2}last", 1}, []any{"SET", "{3}last", 1})
-			r := &hook{r: bytes.NewReader(slices.Concat(before, flush)), at: []int{0}, do: func(int) {
-				failOver(t, c.Masters[1], other)
+			r := &hook{r: bytes.NewReader(slices.Concat(before, flush)), offsets: []int{0}, do: func(int) {
+				failOver(t, c.Masters[1], newMaster)
 			}}
-			wantLoaded(t, url, r, []*redistest.Server{c.Masters[0], other, c.Masters[2]}, "map[{1}last:1 {2}last:1 {3}last:1]")
+			checkLoad(t, url, r, []*redistest.Server{c.Masters[0], newMaster, c.Masters[2]}, "map[{1}last:1 {2}last:1 {3}last:1]")
 		})
 	}
 }
 
-// TestClusterSlotsWithoutOwner sends a command to all servers after a failover, while no server
-// knows an owner for the slots, which can happen briefly: the command has not reached all.
+// TestClusterSlotsWithoutOwner sends a command to all servers while slots have no owner, which can
+// happen briefly after a failover. The load must fail, because the command may miss a server.
 func TestClusterSlotsWithoutOwner(t *testing.T) {
 	t.Parallel()
 	c, url := cluster(t)
-	other := replica(t, c, c.Masters[1])
-	forget := []string{"CLUSTER", "DELSLOTS"}
+	newMaster := addReplica(t, c, c.Masters[1])
+	delSlots := []string{"CLUSTER", "DELSLOTS"}
 	for slot := 5461; slot <= 10922; slot++ {
-		forget = append(forget, strconv.Itoa(slot))
+		delSlots = append(delSlots, strconv.Itoa(slot))
 	}
-	// A server that still knows the owner, or has announced it a moment ago, tells the others.
-	forgotten := func() bool {
+	// deleteSlots deletes the slots on all servers and reports whether no server had an owner for
+	// them. Servers announce owners to each other, so one deletion is not enough.
+	deleteSlots := func() bool {
 		known := false
-		for _, s := range append(slices.Clone(c.Masters), other) {
-			_, err := try(s.Client(t), forget...)
+		for _, s := range append(slices.Clone(c.Masters), newMaster) {
+			_, err := try(s.Client(t), delSlots...)
 			known = known || err == nil
 		}
 		return !known
 	}
-	over := make(chan struct{})
-	var forgetting sync.WaitGroup
-	r := &hook{r: bytes.NewReader(encode(t, []any{"FLUSHALL"})), at: []int{0}, do: func(int) {
-		failOver(t, c.Masters[1], other)
-		eventually(t, "all have forgotten the owner", forgotten)
-		forgetting.Go(func() {
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	r := &hook{r: bytes.NewReader(encode(t, []any{"FLUSHALL"})), offsets: []int{0}, do: func(int) {
+		failOver(t, c.Masters[1], newMaster)
+		eventually(t, "no server has an owner for the slots", deleteSlots)
+		wg.Go(func() {
 			for {
 				select {
-				case <-over:
+				case <-done:
 					return
 				default:
-					forgotten()
+					deleteSlots()
 				}
 			}
 		})
 	}}
 	report, err := loadURL(t.Context(), url, r, Options{RetryFor: time.Second})
-	close(over)
-	forgetting.Wait()
+	close(done)
+	wg.Wait()
 	if err == nil || !strings.Contains(err.Error(), "slots of the Cluster have no owner") || report.Replies != 0 {
-		t.Errorf("%+v, %v", report, err)
+		t.Errorf("load: %v, want an error about slots without an owner and no replies; report: %+v", err, report)
 	}
 }
 
-// TestClusterLoading starts with a server of a Cluster that is still loading its data, and does
-// not know who serves which slots.
+// TestClusterLoading connects first to a server of a Cluster that is still loading its data and
+// does not know the owners of the slots.
 func TestClusterLoading(t *testing.T) {
 	t.Parallel()
 	if before7(t) {
-		return // it does not answer for too long while it loads
+		return // older servers do not reply for too long while they load their data
 	}
 	c, url := cluster(t)
-	var keys [][]any
+	var commands [][]any
 	for i := range 3000 {
-		keys = append(keys, []any{"SET", fmt.Sprint("large", i), strings.Repeat("x", 2000)})
+		commands = append(commands, []any{"SET", fmt.Sprint("large", i), strings.Repeat("x", 2000)})
 	}
-	load(t, url, encode(t, keys...), Options{})
-	slow := redistest.TCP(t, "cluster-enabled yes", "cluster-node-timeout 2000", "repl-diskless-sync-delay 0",
+	load(t, url, encode(t, commands...), Options{})
+	loading := redistest.TCP(t, "cluster-enabled yes", "cluster-node-timeout 2000", "repl-diskless-sync-delay 0",
 		"key-load-delay 20000", "loading-process-events-interval-bytes 1024")
-	client := slow.Client(t)
+	client := loading.Client(t)
 	id := do(t, c.Masters[0].Client(t), "CLUSTER", "MYID")
 	do(t, client, "CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(c.Masters[0].Port()))
 	eventually(t, "the replica knows its master", func() bool {
@@ -110,9 +111,9 @@ func TestClusterLoading(t *testing.T) {
 	eventually(t, "the replica is loading", func() bool {
 		return strings.Contains(do(t, client, "INFO", "persistence"), "\nloading:1")
 	})
-	report := load(t, fmt.Sprintf("redis+cluster://127.0.0.1:%d,127.0.0.1:%d", slow.Port(), c.Masters[0].Port()),
+	report := load(t, fmt.Sprintf("redis+cluster://127.0.0.1:%d,127.0.0.1:%d", loading.Port(), c.Masters[0].Port()),
 		clusterCommands(t, 1000, true), Options{})
 	if report.Errors != 0 || report.Replies != report.Commands || len(report.Nodes) != 3 {
-		t.Errorf("%+v", report)
+		t.Errorf("report: %+v, want one reply per command of 3 nodes and no errors", report)
 	}
 }

@@ -24,17 +24,17 @@ import (
 	"retwis/internal/require"
 )
 
-// hook calls a function when a reader reaches each of some offsets.
+// hook is a reader that calls do(i) once offsets[i] bytes have been read from r.
 type hook struct {
-	r    io.Reader
-	read int
-	at   []int
-	do   func(i int)
-	next int
-	mu   sync.Mutex // held while the function runs
+	r       io.Reader
+	read    int
+	offsets []int
+	do      func(i int)
+	next    int
+	mu      sync.Mutex // held while do runs
 }
 
-// wait waits until a running fault is complete, even after the last read.
+// wait waits until a running call of do returns.
 func (h *hook) wait() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -43,22 +43,23 @@ func (h *hook) wait() {
 func (h *hook) Read(p []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.next < len(h.at) && h.read >= h.at[h.next] {
+	if h.next < len(h.offsets) && h.read >= h.offsets[h.next] {
 		h.next++
-		var done sync.WaitGroup // t.Fatal ends the goroutine that calls it, not this one
-		done.Go(func() { h.do(h.next - 1) })
-		done.Wait()
+		var wg sync.WaitGroup // t.Fatal in do must not end this goroutine
+		wg.Go(func() { h.do(h.next - 1) })
+		wg.Wait()
 	}
 	n, err := h.r.Read(p[:min(len(p), 16<<10)])
 	h.read += n
 	return n, err
 }
 
-// thirds returns two offsets in an input.
+// thirds returns the offsets at one third and two thirds of an input.
 func thirds(input []byte) []int { return []int{len(input) / 3, 2 * len(input) / 3} }
 
-// harmlessCommands returns commands that can be sent twice, but depend on their order.
-func harmlessCommands(t *testing.T, n int) []byte {
+// repeatableCommands returns n commands that can be resent, but whose result depends on their
+// order.
+func repeatableCommands(t *testing.T, n int) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	e := resp.NewEncoder(&out)
@@ -88,7 +89,7 @@ func harmlessCommands(t *testing.T, n int) []byte {
 func TestServerKilled(t *testing.T) {
 	t.Parallel()
 	n := redistest.Cases(12_000, 60_000)
-	input := harmlessCommands(t, n)
+	input := repeatableCommands(t, n)
 	undisturbed := redistest.Own(t, debugging(t)...)
 	load(t, undisturbed.URL(), input, Options{})
 	want := digest(t, undisturbed.Client(t))
@@ -100,117 +101,118 @@ func TestServerKilled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := redistest.Own(t, durable(t)...)
-			r := &hook{r: bytes.NewReader(input), at: thirds(input), do: func(int) { s.Restart(t, true) }}
+			r := &hook{r: bytes.NewReader(input), offsets: thirds(input), do: func(int) { s.Restart(t, true) }}
 			report, err := loadURL(context.Background(), s.URL(), r, opt)
 			require.OK(t)(err)
 			if report.Commands != int64(n) || report.Replies != int64(n) || report.Errors != 0 {
-				t.Errorf("%+v", report)
+				t.Errorf("report: %+v, want %d commands and replies and no errors", report, n)
 			}
 			if got := digest(t, s.Client(t)); got != want {
-				t.Errorf("digest %s after the kills, undisturbed %s (%+v)", got, want, report)
+				t.Errorf("digest %s after the kills, want %s; report: %+v", got, want, report)
 			}
 		})
 	}
 }
 
-// TestCutWithinSnapshot breaks the connection repeatedly while a snapshot is loaded, with lists
-// of all sizes and short streams: the server has executed commands whose replies are lost, and
-// they are repeated without harm.
+// TestCutWithinSnapshot breaks the connection repeatedly during a load of a snapshot with lists of
+// all sizes and short streams. Resending executed commands whose replies are lost must change
+// nothing.
 func TestCutWithinSnapshot(t *testing.T) {
 	t.Parallel()
-	from := redistest.Own(t, debugging(t)...)
-	var all [][]any
+	source := redistest.Own(t, debugging(t)...)
+	var commands [][]any
 	for i := range redistest.Cases(100, 1500) {
 		key := strconv.Itoa(i)
 		list := []any{"RPUSH", "list:" + key}
 		for j := range 1 + i*i%500 {
 			list = append(list, j)
 		}
-		all = append(all, list, []any{"SET", "string:" + key, i}, []any{"SADD", "set:" + key, i, "x"}, []any{"ZADD", "zset:" + key, i, "x"},
+		commands = append(commands, list, []any{"SET", "string:" + key, i}, []any{"SADD", "set:" + key, i, "x"}, []any{"ZADD", "zset:" + key, i, "x"},
 			[]any{"HSET", "hash:" + key, "x", i}, []any{"EXPIREAT", "list:" + key, future / 1000})
 		if i%30 > 0 {
 			continue
 		}
 		stream := "stream:" + key
 		for j := range i * i % 101 {
-			all = append(all, []any{"XADD", stream, fmt.Sprint(j/3+1, "-", j), "n", j})
+			commands = append(commands, []any{"XADD", stream, fmt.Sprint(j/3+1, "-", j), "n", j})
 		}
-		all = append(all, []any{"XGROUP", "CREATE", stream, "g", "0", "MKSTREAM"}, []any{"XREADGROUP", "GROUP", "g", "ada", "COUNT", "30", "STREAMS", stream, ">"},
+		commands = append(commands, []any{"XGROUP", "CREATE", stream, "g", "0", "MKSTREAM"}, []any{"XREADGROUP", "GROUP", "g", "ada", "COUNT", "30", "STREAMS", stream, ">"},
 			[]any{"XREADGROUP", "GROUP", "g", "bob", "STREAMS", stream, ">"}, []any{"XDEL", stream, fmt.Sprint(i*i%101/3, "-", i*i%101)})
 	}
-	load(t, from.URL(), encode(t, all...), Options{})
-	want, facts := digest(t, from.Client(t)), contents(t, from)
-	do(t, from.Client(t), "SAVE")
-	input, err := os.ReadFile(filepath.Join(from.Dir(), "dump.rdb"))
+	load(t, source.URL(), encode(t, commands...), Options{})
+	want, facts := digest(t, source.Client(t)), contents(t, source)
+	do(t, source.Client(t), "SAVE")
+	input, err := os.ReadFile(filepath.Join(source.Dir(), "dump.rdb"))
 	require.OK(t)(err)
 	for name, opt := range map[string]Options{"one connection": {}, "three connections": {Connections: 3}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := redistest.Own(t, debugging(t)...)
 			c := s.Client(t)
-			var at []int
+			var cuts []int
 			for n := 0; n < len(input); n += redistest.Cases(5<<10, 40<<10) {
-				at = append(at, n)
+				cuts = append(cuts, n)
 			}
-			r := &hook{r: bytes.NewReader(input), at: at, do: func(int) { do(t, c, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes") }}
+			r := &hook{r: bytes.NewReader(input), offsets: cuts, do: func(int) { do(t, c, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes") }}
 			report, err := loadURL(context.Background(), s.URL(), r, opt)
 			if err != nil || report.Errors > 0 || report.Resent == 0 {
-				t.Fatalf("%v, %+v", err, report)
+				t.Fatalf("load: %v, want no errors and resent commands; report: %+v", err, report)
 			}
-			t.Logf("%d of %d commands were resent in %d cuts", report.Resent, report.Commands, len(at))
+			t.Logf("%d of %d commands were resent in %d cuts", report.Resent, report.Commands, len(cuts))
 			if got := digest(t, s.Client(t)); got != want {
-				t.Errorf("digest %s after %d commands were repeated, expected %s", got, report.Resent, want)
+				t.Errorf("digest %s after %d commands were resent, want %s", got, report.Resent, want)
 			}
 			same(t, contents(t, s), facts)
 		})
 	}
 }
 
-// TestKilledWhileCounting counts: no command may be executed twice, and the error names the
-// command in doubt. The server is killed when it has executed some commands and has certainly
-// been sent more: it is prevented from executing them.
+// TestKilledWhileCounting kills the server during a load of INCR commands: no command may be
+// executed twice, and the error must name the command in doubt. Before the kill, the server is
+// paused, so that some sent commands are not executed.
 func TestKilledWhileCounting(t *testing.T) {
 	t.Parallel()
 	input := encode(t, repeat(20_000, "INCR", "counter")...)
-	size := int64(len(input) / 20_000)
+	commandSize := int64(len(input) / 20_000)
 	s := redistest.Own(t, durable(t)...)
 	c := s.Client(t)
 	var sent atomic.Int64
 	var executed int64
-	r := &hook{r: bytes.NewReader(input), at: thirds(input), do: func(i int) {
+	r := &hook{r: bytes.NewReader(input), offsets: thirds(input), do: func(i int) {
 		if i == 0 {
-			eventually(t, "something is executed", func() bool { return do(t, c, "GET", "counter") != "" })
+			eventually(t, "a command is executed", func() bool { return do(t, c, "GET", "counter") != "" })
 			do(t, c, "CLIENT", "PAUSE", "600000", "WRITE")
 			executed, _ = strconv.ParseInt(do(t, c, "GET", "counter"), 10, 64)
 			return
 		}
-		eventually(t, "a command is sent that is not executed", func() bool { return sent.Load() >= (executed+1)*size })
+		eventually(t, "a command that is not executed is sent", func() bool { return sent.Load() >= (executed+1)*commandSize })
 		s.Restart(t, true)
 	}}
 	report, err := loadURL(context.Background(), s.URL(), r, Options{OnProgress: func(r Report) { sent.Store(r.Bytes) }})
 	r.wait()
-	if !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), fmt.Sprintf("before command %d (INCR counter, byte %d)", report.Replies+1, report.Replies*size)) {
-		t.Fatalf("%v after %d replies", err, report.Replies)
+	if !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), fmt.Sprintf("before command %d (INCR counter, byte %d)", report.Replies+1, report.Replies*commandSize)) {
+		t.Fatalf("load: %v after %d replies, want ErrLost that names the next command", err, report.Replies)
 	}
 	n, err := strconv.ParseInt(do(t, s.Client(t), "GET", "counter"), 10, 64)
 	if err != nil || n != executed || n < report.Replies {
-		t.Errorf("the counter is %d, %v; %d were executed, %d answered, %d sent", n, err, executed, report.Replies, report.Commands)
+		t.Errorf("the counter is %d, %v; %d commands were executed, %d answered, %d sent", n, err, executed, report.Replies, report.Commands)
 	}
 }
 
+// repeat returns n copies of a command.
 func repeat(n int, command ...any) [][]any {
-	all := make([][]any, n)
-	for i := range all {
-		all[i] = command
+	commands := make([][]any, n)
+	for i := range commands {
+		commands[i] = command
 	}
-	return all
+	return commands
 }
 
 func TestServerGone(t *testing.T) {
 	t.Parallel()
-	input := harmlessCommands(t, 30_000)
+	input := repeatableCommands(t, 30_000)
 	s := redistest.Own(t)
-	r := &hook{r: bytes.NewReader(input), at: thirds(input), do: func(i int) {
+	r := &hook{r: bytes.NewReader(input), offsets: thirds(input), do: func(i int) {
 		if i == 0 {
 			s.Kill(t)
 		}
@@ -218,28 +220,28 @@ func TestServerGone(t *testing.T) {
 	began := time.Now()
 	report, err := loadURL(context.Background(), s.URL(), r, Options{RetryFor: 300 * time.Millisecond})
 	if !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "connect") {
-		t.Errorf("%v, %+v", err, report)
+		t.Errorf("load: %v, want ErrLost because the connection failed; report: %+v", err, report)
 	}
 	if took := time.Since(began); took < 300*time.Millisecond {
-		t.Errorf("gave up after %v", took)
+		t.Errorf("the load failed after %v, want at least 300 ms", took)
 	}
 }
 
-// TestSlowStart restarts the server so that it takes a while to load its data.
+// TestSlowStart restarts a server that takes a while to load its data.
 func TestSlowStart(t *testing.T) {
 	t.Parallel()
 	n := redistest.Cases(12_000, 60_000)
-	input := harmlessCommands(t, n)
+	input := repeatableCommands(t, n)
 	// Ten microseconds per command.
 	slow := []string{"key-load-delay 10"}
 	if !before7(t) {
 		slow = append(slow, "loading-process-events-interval-bytes 1024")
 	}
 	s := redistest.Own(t, append(slow, durable(t)...)...)
-	r := &hook{r: bytes.NewReader(input), at: thirds(input)[1:], do: func(int) { s.Restart(t, true) }}
+	r := &hook{r: bytes.NewReader(input), offsets: thirds(input)[1:], do: func(int) { s.Restart(t, true) }}
 	report, err := loadURL(context.Background(), s.URL(), r, Options{})
 	if err != nil || report.Errors != 0 || report.Replies != int64(n) {
-		t.Errorf("%v, %+v", err, report)
+		t.Errorf("load: %v, want %d replies and no errors; report: %+v", err, n, report)
 	}
 }
 
@@ -248,7 +250,7 @@ func TestStopAndResume(t *testing.T) {
 	for name, opt := range map[string]Options{"one": {}, "three": {Connections: 3}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			// No command may be executed twice: a stop leaves nothing in doubt.
+			// No command may be executed twice: a stop leaves no command in doubt.
 			n := redistest.Cases(20_000, 100_000)
 			var out bytes.Buffer
 			e := resp.NewEncoder(&out)
@@ -263,56 +265,56 @@ func TestStopAndResume(t *testing.T) {
 			s := redistest.Own(t, debugging(t)...)
 			opt.Checkpoint = filepath.Join(t.TempDir(), "checkpoint")
 			ctx, cancel := context.WithCancel(context.Background())
-			r := &hook{r: bytes.NewReader(input), at: thirds(input)[:1], do: func(int) { cancel() }}
+			r := &hook{r: bytes.NewReader(input), offsets: thirds(input)[:1], do: func(int) { cancel() }}
 			first, err := loadURL(ctx, s.URL(), r, opt)
 			if !errors.Is(err, context.Canceled) || first.Replies != first.Commands || first.Replies == 0 || first.Replies == int64(n) {
-				t.Fatalf("%v, %+v", err, first)
+				t.Fatalf("load: %v, want context.Canceled after a part of the commands; report: %+v", err, first)
 			}
 			second := load(t, s.URL(), input, opt)
 			if first.Replies+second.Replies < int64(n) || second.From == 0 {
-				t.Errorf("%d and then %d, from %d", first.Replies, second.Replies, second.From)
+				t.Errorf("the first load got %d replies, the second %d from byte %d; want %d in total", first.Replies, second.Replies, second.From, n)
 			}
 			if got, want := digest(t, s.Client(t)), digest(t, undisturbed.Client(t)); got != want {
-				t.Errorf("digest %s, undisturbed %s", got, want)
+				t.Errorf("digest %s after the stop, want %s", got, want)
 			}
 			if third := load(t, s.URL(), input, opt); third.Commands != 0 {
-				t.Errorf("the third time %d commands were sent", third.Commands)
+				t.Errorf("the third load sent %d commands, want 0", third.Commands)
 			}
 			input[100]++
 			_, err = loadURL(context.Background(), s.URL(), bytes.NewReader(input), opt)
-			var wrong *InputError
-			if !errors.As(err, &wrong) || !strings.Contains(err.Error(), "does not match the checkpoint") {
-				t.Errorf("a changed input: %v", err)
+			var inputErr *InputError
+			if !errors.As(err, &inputErr) || !strings.Contains(err.Error(), "does not match the checkpoint") {
+				t.Errorf("load of a changed input: %v, want an error about the checkpoint", err)
 			}
 		})
 	}
 }
 
-// replica adds a replica to a master of a Cluster, and waits until all masters know it: otherwise
-// they would not vote for it.
-func replica(t *testing.T, cluster *redistest.ClusterServers, master *redistest.Server) *redistest.Server {
+// addReplica adds a replica to a master of a Cluster, and waits until all masters know the replica:
+// otherwise they would not vote for the replica.
+func addReplica(t *testing.T, cluster *redistest.ClusterServers, master *redistest.Server) *redistest.Server {
 	t.Helper()
 	s := redistest.TCP(t, "cluster-enabled yes", "cluster-node-timeout 2000", "cluster-replica-validity-factor 0",
 		"repl-diskless-sync-delay 0")
-	do(t, master.Client(t), "CONFIG", "SET", "repl-diskless-sync-delay", "0") // not five seconds
-	id := do(t, master.Client(t), "CLUSTER", "MYID")
+	do(t, master.Client(t), "CONFIG", "SET", "repl-diskless-sync-delay", "0") // the default is five seconds
+	masterID := do(t, master.Client(t), "CLUSTER", "MYID")
 	c := s.Client(t)
-	for _, m := range cluster.Masters { // all of them, because gossip takes some time
+	for _, m := range cluster.Masters { // meet every master, because gossip takes some time
 		do(t, c, "CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(m.Port()))
 	}
 	eventually(t, "the replica knows its master", func() bool {
-		return c.Do(context.Background(), c.B().Arbitrary("CLUSTER", "REPLICATE", id).Build()).Error() == nil
+		return c.Do(context.Background(), c.B().Arbitrary("CLUSTER", "REPLICATE", masterID).Build()).Error() == nil
 	})
-	eventually(t, "the replica follows", func() bool {
+	eventually(t, "the replica is connected to its master", func() bool {
 		return strings.Contains(do(t, c, "INFO", "replication"), "master_link_status:up")
 	})
-	own := do(t, c, "CLUSTER", "MYID")
+	replicaID := do(t, c, "CLUSTER", "MYID")
 	for _, m := range cluster.Masters {
-		known := m.Client(t)
+		client := m.Client(t)
 		eventually(t, "every master knows the replica", func() bool {
-			for line := range strings.Lines(do(t, known, "CLUSTER", "NODES")) {
-				if strings.Contains(line, own) { // it may begin with txt:
-					return strings.Contains(line, "slave "+id)
+			for line := range strings.Lines(do(t, client, "CLUSTER", "NODES")) {
+				if strings.Contains(line, replicaID) { // the reply may begin with txt:
+					return strings.Contains(line, "slave "+masterID)
 				}
 			}
 			return false
@@ -321,7 +323,7 @@ func replica(t *testing.T, cluster *redistest.ClusterServers, master *redistest.
 	return s
 }
 
-// do runs a command, which must not fail.
+// do runs a command, which must not fail, and returns the reply if it is a string.
 func do(t *testing.T, c rueidis.Client, words ...string) string {
 	t.Helper()
 	text, err := try(c, words...)
@@ -331,20 +333,21 @@ func do(t *testing.T, c rueidis.Client, words ...string) string {
 	return text
 }
 
+// try runs a command and returns the reply if it is a string.
 func try(c rueidis.Client, words ...string) (string, error) {
-	answer := c.Do(context.Background(), c.B().Arbitrary(words...).Build())
-	if err := answer.Error(); err != nil && !rueidis.IsRedisNil(err) {
+	reply := c.Do(context.Background(), c.B().Arbitrary(words...).Build())
+	if err := reply.Error(); err != nil && !rueidis.IsRedisNil(err) {
 		return "", err
 	}
-	text, err := answer.ToString()
+	text, err := reply.ToString()
 	if err != nil {
 		return "", nil // not a string
 	}
 	return text, nil
 }
 
-// eventually waits for a condition, for as long as the test runs. The ignored text shows in the
-// goroutine dump of a test that times out.
+// eventually polls until a condition holds or the test ends. The ignored text documents the
+// condition.
 func eventually(t *testing.T, _ string, done func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -358,8 +361,8 @@ func eventually(t *testing.T, _ string, done func() bool) {
 	}
 }
 
-// TestResumeWithinFunctions resumes a load that was killed while it sent the functions of a snapshot:
-// they replace the existing ones.
+// TestResumeWithinFunctions resumes a load that was killed while it sent the functions of a
+// snapshot. Functions can be resent, because they replace existing functions.
 func TestResumeWithinFunctions(t *testing.T) {
 	t.Parallel()
 	const code = "#!lua name=a\nredis.register_function('a', print)"
@@ -368,7 +371,7 @@ func TestResumeWithinFunctions(t *testing.T) {
 	text := fmt.Sprintf(`{"version": 1, "sha256": "%x", "promised": 1000, "format": "rdb"}`, sha256.Sum256(nil))
 	require.OK(t)(os.WriteFile(opt.Checkpoint, []byte(text), 0o600))
 	if report := load(t, redistest.Own(t).URL(), []byte(snapshot), opt); report.Replies != 2 {
-		t.Errorf("%+v", report)
+		t.Errorf("report: %+v, want 2 replies", report)
 	}
 }
 
@@ -378,6 +381,6 @@ func TestCheckpointFile(t *testing.T) {
 	require.OK(t)(os.WriteFile(path, []byte("hello"), 0o600))
 	_, err := loadURL(context.Background(), redistest.DB(t).URL(), strings.NewReader("SET a b\n"), Options{Checkpoint: path})
 	if err == nil || !strings.Contains(err.Error(), "is not the checkpoint of a load") {
-		t.Error(err)
+		t.Errorf("load: %v, want an error about the checkpoint file", err)
 	}
 }

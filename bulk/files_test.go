@@ -22,19 +22,19 @@ import (
 	"retwis/internal/require"
 )
 
-// memory returns a file in memory.
+// memory returns a File with the given text.
 func memory(name, text string) File {
 	return File{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
 }
 
-// clientOf returns the client options for a server.
-func clientOf(t *testing.T, s *redistest.Server) rueidis.ClientOption {
+// clientOptions returns the client options for a server.
+func clientOptions(t *testing.T, s *redistest.Server) rueidis.ClientOption {
 	t.Helper()
 	config, err := redisurl.Parse(s.URL())
 	require.OK(t)(err)
-	to, err := config.ClientOption()
+	option, err := config.ClientOption()
 	require.OK(t)(err)
-	return to
+	return option
 }
 
 func gzipped(t *testing.T, text string) string {
@@ -46,8 +46,8 @@ func gzipped(t *testing.T, text string) string {
 	return out.String()
 }
 
-// TestSeveralFiles loads files of different formats as one input. Each starts in the first
-// database; record numbers continue.
+// TestSeveralFiles loads files of different formats as one input. Each file starts in database 0,
+// and record numbers continue across files.
 func TestSeveralFiles(t *testing.T) {
 	t.Parallel()
 	files := []File{
@@ -63,22 +63,21 @@ func TestSeveralFiles(t *testing.T) {
 	s := redistest.Own(t)
 	report := loadFiles(t, s, files, opt)
 	if report.Commands != 12 || report.Replies != 12 || report.Records != 6 {
-		t.Errorf("%+v", report)
+		t.Errorf("report: %+v, want 12 commands and replies and 6 records", report)
 	}
 	if got := stored(t, s.Client(t)); got != want {
-		t.Errorf("stored\n%s, expected\n%s", got, want)
+		t.Errorf("stored\n%s, want\n%s", got, want)
 	}
 	var out bytes.Buffer
 	require.OK(t)(Emit(context.Background(), &out, opt, files...))
 	again := redistest.Own(t)
 	load(t, again.URL(), out.Bytes(), Options{})
 	if got := stored(t, again.Client(t)); got != want {
-		t.Errorf("emitted\n%s, expected\n%s", got, want)
+		t.Errorf("the emitted commands stored\n%s, want\n%s", got, want)
 	}
 }
 
-// TestErrorsNameFiles checks that an error names its file and that the files before it are
-// loaded.
+// TestErrorsNameFiles checks that an error names its file and that the previous files are loaded.
 func TestErrorsNameFiles(t *testing.T) {
 	t.Parallel()
 	good := memory("good.txt", "SET a 1\n\nINCR word\n")
@@ -99,33 +98,33 @@ func TestErrorsNameFiles(t *testing.T) {
 		var out bytes.Buffer
 		report, err := Emit(context.Background(), &out, test.opt, good, test.file)
 		if err == nil || !strings.HasPrefix(err.Error(), test.want) || report.Commands < 2 {
-			t.Errorf("%s: %v, %+v", name, err, report)
+			t.Errorf("%s: %v, want %q after the commands of the first file; report: %+v", name, err, test.want, report)
 		}
 	}
 	s := redistest.Own(t)
 	report := loadFiles(t, s, []File{memory("a.txt", "SET word x\n"), good, memory("c.txt", "INCR word\n"), {Name: "d", Format: RESP, Open: memory("", "*2\r\n$4\r\nINCR\r\n$4\r\nword\r\n").Open}}, Options{})
-	var where []string
+	var positions []string
 	for _, f := range report.Failures {
-		where = append(where, fmt.Sprint(f.File, ":", f.Line, ":", f.Offset, ":", f.Command))
+		positions = append(positions, fmt.Sprint(f.File, ":", f.Line, ":", f.Offset, ":", f.Command))
 	}
-	if got := strings.Join(where, " "); got != "good.txt:3:0:3 c.txt:1:0:4 d:0:0:5" {
-		t.Error(got)
+	if got := strings.Join(positions, " "); got != "good.txt:3:0:3 c.txt:1:0:4 d:0:0:5" {
+		t.Errorf("failures at %q, want them in good.txt, c.txt and d", got)
 	}
 	for name, files := range map[string][]File{"no files": nil, "no Open": {{Name: "a"}}, "format": {{Format: "xml", Open: good.Open}}} {
 		if _, err := Emit(context.Background(), io.Discard, Options{}, files...); !errors.Is(err, ErrOptions) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v, want ErrOptions", name, err)
 		}
 	}
 }
 
-// interrupted is a context that ends when some bytes of a file have been read.
-type interrupted struct {
+// interruptingReader is a reader that calls stop when the number of bytes left to read is reached.
+type interruptingReader struct {
 	io.ReadCloser
 	left *int
 	stop func()
 }
 
-func (r interrupted) Read(p []byte) (int, error) {
+func (r interruptingReader) Read(p []byte) (int, error) {
 	n, err := r.ReadCloser.Read(p[:min(len(p), 4<<10)])
 	if *r.left -= n; *r.left <= 0 {
 		r.stop()
@@ -133,8 +132,8 @@ func (r interrupted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestFilesResume stops a load of several files, including snapshots, at random places until it
-// is complete. Then all data is loaded, and a changed file is detected.
+// TestFilesResume stops and resumes a load of several files, including snapshots, at random offsets
+// until it is complete. Then all data must be loaded, and a changed file must be detected.
 func TestFilesResume(t *testing.T) {
 	t.Parallel()
 	s := redistest.Own(t, debugging(t)...)
@@ -166,14 +165,14 @@ func TestFilesResume(t *testing.T) {
 	for {
 		ctx, cancel := context.WithCancel(context.Background())
 		left := 1 + rand.IntN(2*size)
-		var some []File
+		var wrapped []File
 		for _, f := range files {
-			some = append(some, File{Name: f.Name, Open: func() (io.ReadCloser, error) {
+			wrapped = append(wrapped, File{Name: f.Name, Open: func() (io.ReadCloser, error) {
 				r, err := f.Open()
-				return interrupted{r, &left, cancel}, err
+				return interruptingReader{r, &left, cancel}, err
 			}})
 		}
-		_, err := Load(ctx, clientOf(t, target), opt, some...)
+		_, err := Load(ctx, clientOptions(t, target), opt, wrapped...)
 		stopped := ctx.Err() != nil
 		cancel()
 		if err == nil {
@@ -185,24 +184,24 @@ func TestFilesResume(t *testing.T) {
 		stops++
 	}
 	if got := digest(t, target.Client(t)); got != want {
-		t.Errorf("digest %s after %d stops, expected %s", got, stops, want)
+		t.Errorf("digest %s after %d stops, want %s", got, stops, want)
 	}
 	if report := loadFiles(t, target, files, opt); report.Commands != 0 {
-		t.Errorf("the last load sent %d commands", report.Commands)
+		t.Errorf("the last load sent %d commands, want 0", report.Commands)
 	}
 	changed := append([]File{}, files...)
 	changed[1] = memory("people.csv", "id,name\n1,x\n")
-	_, err := Load(context.Background(), clientOf(t, target), opt, changed...)
+	_, err := Load(context.Background(), clientOptions(t, target), opt, changed...)
 	if err == nil || !strings.Contains(err.Error(), "does not match the checkpoint") {
-		t.Errorf("a changed file: %v", err)
+		t.Errorf("load with a changed file: %v, want an error about the checkpoint", err)
 	}
-	if _, err = Load(context.Background(), clientOf(t, target), opt, files[:2]...); err == nil || !strings.Contains(err.Error(), "does not match the checkpoint") {
-		t.Errorf("fewer files: %v", err)
+	if _, err = Load(context.Background(), clientOptions(t, target), opt, files[:2]...); err == nil || !strings.Contains(err.Error(), "does not match the checkpoint") {
+		t.Errorf("load of fewer files: %v, want an error about the checkpoint", err)
 	}
 }
 
-// TestAppendOnlyDirectory truncates the last increment, as a crash does: it is loaded up to the
-// last complete command or transaction.
+// TestAppendOnlyDirectory truncates the last increment, as a crash does, and checks that the
+// increment is loaded up to the last complete command or transaction.
 func TestAppendOnlyDirectory(t *testing.T) {
 	t.Parallel()
 	incr := string(protocol(t, "SELECT 0\nSET a 1\nSET b 2\nMULTI\nSET c 3\nEXEC\n"))
@@ -225,7 +224,7 @@ func TestAppendOnlyDirectory(t *testing.T) {
 		dir := write(manifest, map[string]string{"x.aof.1.base.rdb": base, "x.aof.1.incr.aof": incr[:strings.Index(incr, "*1\r\n$5\r\nMULTI")], "x.aof.2.incr.aof": incr[:cut]})
 		files, err := AppendOnlyFiles(dir)
 		if err != nil || len(files) != 3 {
-			t.Fatal(files, err)
+			t.Fatalf("AppendOnlyFiles = %v, %v; want 3 files", files, err)
 		}
 		do(t, c, "FLUSHALL")
 		report := loadFiles(t, s, files, Options{})
@@ -234,25 +233,25 @@ func TestAppendOnlyDirectory(t *testing.T) {
 			want += " 0:c=3"
 		}
 		if got := stored(t, c); got != want || report.Errors != 0 || report.Replies != report.Commands {
-			t.Errorf("cut at %d: %s, %+v", cut, got, report)
+			t.Errorf("cut at %d: stored %s, want %s; report: %+v", cut, got, want, report)
 		}
-		whole := cut == 0 || cut == len(incr)
-		for _, at := range []string{"*3\r\n$3\r\nSET\r\n$1\r\na", "*3\r\n$3\r\nSET\r\n$1\r\nb", "*1\r\n$5\r\nMULTI"} {
-			whole = whole || cut == strings.Index(incr, at)
+		betweenCommands := cut == 0 || cut == len(incr)
+		for _, start := range []string{"*3\r\n$3\r\nSET\r\n$1\r\na", "*3\r\n$3\r\nSET\r\n$1\r\nb", "*1\r\n$5\r\nMULTI"} {
+			betweenCommands = betweenCommands || cut == strings.Index(incr, start)
 		}
-		if (len(report.Truncated) == 0) != whole || len(report.Truncated) > 0 && !strings.Contains(report.Truncated[0], "x.aof.2.incr.aof ends within") {
-			t.Errorf("cut at %d: %q", cut, report.Truncated)
+		if (len(report.Truncated) == 0) != betweenCommands || len(report.Truncated) > 0 && !strings.Contains(report.Truncated[0], "x.aof.2.incr.aof ends within") {
+			t.Errorf("cut at %d: Truncated = %q, want only the last increment if it is cut within a command", cut, report.Truncated)
 		}
 		if again := loadFiles(t, s, files, Options{Checkpoint: filepath.Join(dir, "checkpoint")}); again.Errors != 0 {
-			t.Errorf("%+v", again)
+			t.Errorf("cut at %d: report of the second load: %+v, want no errors", cut, again)
 		}
-		// The emitted commands give the same result.
+		// The emitted commands must give the same result.
 		var out bytes.Buffer
 		require.OK(t)(Emit(context.Background(), &out, Options{}, files...))
 		do(t, c, "FLUSHALL")
 		load(t, s.URL(), out.Bytes(), Options{})
 		if got := stored(t, c); got != want {
-			t.Errorf("cut at %d: emitted %s", cut, got)
+			t.Errorf("cut at %d: the emitted commands stored %s, want %s", cut, got, want)
 		}
 	}
 	// Only the last file may end early.
@@ -261,7 +260,7 @@ func TestAppendOnlyDirectory(t *testing.T) {
 	require.OK(t)(err)
 	_, err = Emit(context.Background(), io.Discard, Options{}, files...)
 	if err == nil || !strings.Contains(err.Error(), "x.aof.1.incr.aof: byte ") || !strings.Contains(err.Error(), "ends within the command") {
-		t.Error(err)
+		t.Errorf("a truncated first increment: %v, want an error", err)
 	}
 	for text, want := range map[string]string{
 		"": "lists neither a base nor an increment",
@@ -279,42 +278,42 @@ func TestAppendOnlyDirectory(t *testing.T) {
 	} {
 		_, err := AppendOnlyFiles(write(text, map[string]string{}))
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, expected %s", text, err, want)
+			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
 	empty := t.TempDir()
 	if _, err := AppendOnlyFiles(empty); err == nil || !strings.Contains(err.Error(), "has no manifest") {
-		t.Error(err)
+		t.Errorf("an empty directory: %v, want an error", err)
 	}
 	if _, err := AppendOnlyFiles(filepath.Dir(dir)); err == nil || !strings.Contains(err.Error(), "did you mean "+filepath.Dir(dir)) {
-		t.Error(err)
+		t.Errorf("the parent directory: %v, want an error with a hint", err)
 	}
 }
 
 // TestCheckpointBeforeTransaction loads an append-only file that ends within a transaction, and
-// again once the rest of it is available.
+// then the complete file.
 func TestCheckpointBeforeTransaction(t *testing.T) {
 	t.Parallel()
 	s := redistest.Own(t)
 	c := s.Client(t)
-	whole := string(protocol(t, "SET a 1\nSET b 2\nMULTI\nSET c 3\nEXEC\nSET d 4\n"))
+	complete := string(protocol(t, "SET a 1\nSET b 2\nMULTI\nSET c 3\nEXEC\nSET d 4\n"))
 	for _, end := range []string{"*3\r\n$3\r\nSET\r\n$1\r\nc", "c\r\n$1\r\n3", "*1\r\n$4\r\nEXEC", "EXEC"} {
 		do(t, c, "FLUSHALL")
 		opt := Options{Checkpoint: filepath.Join(t.TempDir(), "checkpoint")}
-		for _, text := range []string{whole[:strings.Index(whole, end)], whole} {
+		for _, text := range []string{complete[:strings.Index(complete, end)], complete} {
 			file := memory("x.aof", text)
 			file.Format, file.MayEndEarly = RESP, true
 			if report := loadFiles(t, s, []File{file}, opt); report.Errors != 0 {
-				t.Errorf("%+v", report)
+				t.Errorf("cut before %q: report: %+v, want no errors", end, report)
 			}
 		}
 		if got := stored(t, c); got != "0:a=1 0:b=2 0:c=3 0:d=4" {
-			t.Errorf("cut before %q, then whole: %s", end, got)
+			t.Errorf("cut before %q, then complete: stored %s, want a, b, c and d", end, got)
 		}
 	}
 }
 
-// TestJSONArray reads arrays like encoding/json.
+// TestJSONArray compares the records of JSON arrays with encoding/json.
 func TestJSONArray(t *testing.T) {
 	t.Parallel()
 	do := []string{"SADD all {id|default:-}"}
@@ -341,12 +340,12 @@ func TestJSONArray(t *testing.T) {
 		input := text.String()
 		got, report, err := emitted(input, Options{Format: JSON, Do: do})
 		if err != nil || strings.Join(got, "\n") != strings.Join(want, "\n") || report.Records != int64(len(want)) {
-			t.Fatalf("%q: %q, %v", input, got, err)
+			t.Fatalf("%q: emitted %q, %v; want %q", input, got, err, want)
 		}
 	})
 	for _, format := range []Format{Auto, NDJSON} {
 		if got, _, err := emitted("\xef\xbb\xbf\n[\n{\"id\":1}]", Options{Format: format, Do: do}); err != nil || len(got) != 1 {
-			t.Errorf("%q, %v", got, err)
+			t.Errorf("format %q: emitted %q, %v; want one command", format, got, err)
 		}
 	}
 	for _, format := range []Format{Commands, RESP, CSV} {
@@ -355,50 +354,50 @@ func TestJSONArray(t *testing.T) {
 			opt.Do = do
 		}
 		if _, _, err := emitted("[{\"id\":1}]", opt); err == nil || !strings.Contains(err.Error(), "use the format json") {
-			t.Errorf("%s: %v", format, err)
+			t.Errorf("format %s: %v, want a hint to use json", format, err)
 		}
 	}
 }
 
-// snapshotIntoCluster loads a snapshot of database 0 into a Cluster, and rejects others.
-func snapshotIntoCluster(t *testing.T, c *redistest.ClusterServers) {
-	from := redistest.Own(t, "stream-node-max-entries 4")
-	var first [][]string
-	for _, c := range everything(t, 1) {
+// testSnapshotIntoCluster loads snapshots into a Cluster, which must reject all databases but 0.
+func testSnapshotIntoCluster(t *testing.T, c *redistest.ClusterServers) {
+	source := redistest.Own(t, "stream-node-max-entries 4")
+	var commands [][]string
+	for _, c := range allEncodings(t, 1) {
 		if c[0] == "SELECT" {
 			break
 		}
-		first = append(first, c)
+		commands = append(commands, c)
 	}
-	run(t, from, first)
-	do(t, from.Client(t), "SAVE")
-	path := filepath.Join(from.Dir(), "dump.rdb")
+	run(t, source, commands)
+	do(t, source.Client(t), "SAVE")
+	path := filepath.Join(source.Dir(), "dump.rdb")
 	url := urlOf(c)
 	data, err := os.ReadFile(path)
 	require.OK(t)(err)
 	report := load(t, url, data, Options{})
 	if report.Errors != 0 || len(report.Nodes) != 3 {
-		t.Errorf("%+v", report)
+		t.Errorf("report: %+v, want 3 nodes and no errors", report)
 	}
-	if got, want := union(t, c.Masters), union(t, []*redistest.Server{from}); got != want {
+	if got, want := union(t, c.Masters), union(t, []*redistest.Server{source}); got != want {
 		t.Error("the Cluster holds different data than the server that wrote the snapshot")
 	}
-	run(t, from, [][]string{{"SELECT", "3"}, {"SET", "a", "b"}})
-	do(t, from.Client(t), "SAVE")
+	run(t, source, [][]string{{"SELECT", "3"}, {"SET", "a", "b"}})
+	do(t, source.Client(t), "SAVE")
 	if data, err = os.ReadFile(path); err != nil {
 		t.Fatal(err)
 	}
 	_, err = loadURL(context.Background(), url, bytes.NewReader(data), Options{})
 	if !errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), "SELECT 3") {
-		t.Errorf("database 3: %v", err)
+		t.Errorf("load of a snapshot with database 3: %v, want ErrFailed for SELECT 3", err)
 	}
 }
 
-// TestExpiredKeys leaves out expired keys; existing keys of the same names stay.
+// TestExpiredKeys checks that expired keys of a snapshot are skipped.
 func TestExpiredKeys(t *testing.T) {
 	t.Parallel()
 	got, report, err := emitted("REDIS0003\xfd\x01\x00\x00\x00\x00\x01a\x011\x00\x01b\x012\xff", Options{})
 	if err != nil || strings.Join(got, " ") != "SET|b|2" || report.Records != 2 || report.Skipped != 1 {
-		t.Errorf("%q, %v, %+v", got, err, report)
+		t.Errorf("emitted %q, %v; want only SET b; report: %+v", got, err, report)
 	}
 }

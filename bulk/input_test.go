@@ -14,7 +14,7 @@ import (
 	"retwis/internal/require"
 )
 
-// compressed returns an input compressed with each tool, as two concatenated streams.
+// compressed returns two concatenated compressed streams of the input, by compression format.
 func compressed(t *testing.T, input string) map[string]string {
 	t.Helper()
 	var gz, zst bytes.Buffer
@@ -37,20 +37,21 @@ func TestCompressed(t *testing.T) {
 	for name, packed := range compressed(t, input) {
 		got, report, err := emitted(packed, Options{})
 		if err != nil || len(got) != 2*lines || report.Input != int64(len(packed)) {
-			t.Errorf("%s: %d commands, %v, %+v", name, len(got), err, report)
+			t.Errorf("%s: emitted %d commands, %v; want %d; report: %+v", name, len(got), err, 2*lines, report)
 		}
-		// Cut anywhere, it is an error, and everything before the cut is complete.
+		// Truncated data is an error.
 		for _, cut := range []int{5, len(packed) / 3, len(packed) - 1} {
 			got, _, err := emitted(packed[:cut], Options{Format: Commands})
-			var wrong *InputError
-			if !errors.As(err, &wrong) || !strings.Contains(err.Error(), "the "+name+" data is truncated") {
-				t.Errorf("%s, cut at %d: %v after %d commands", name, cut, err, len(got))
+			var inputErr *InputError
+			if !errors.As(err, &inputErr) || !strings.Contains(err.Error(), "the "+name+" data is truncated") {
+				t.Errorf("%s, cut at %d: %v after %d commands, want an InputError about truncated data", name, cut, err, len(got))
 			}
 		}
 	}
 }
 
-// TestForeign rejects files of other kinds, whatever format is given, and sends nothing.
+// TestForeignFiles checks that files of other kinds are rejected, whatever format is given, and
+// that no command is emitted.
 func TestForeignFiles(t *testing.T) {
 	t.Parallel()
 	command := "\nSET injected yes\n"
@@ -91,24 +92,24 @@ func TestForeignFiles(t *testing.T) {
 				continue
 			}
 			got, report, err := emitted(test.input, Options{Format: format})
-			var wrong *InputError
-			if !errors.As(err, &wrong) || !strings.Contains(err.Error(), test.want) || len(got) > 0 || report.Commands > 0 {
-				t.Errorf("%s as %q: %v after %q, expected %s", name, format, err, got, test.want)
+			var inputErr *InputError
+			if !errors.As(err, &inputErr) || !strings.Contains(err.Error(), test.want) || len(got) > 0 || report.Commands > 0 {
+				t.Errorf("%s as %q: %v after %q, want %s", name, format, err, got, test.want)
 			}
 		}
 	}
-	// Text that starts with the same letters is accepted.
-	for _, fine := range []string{"BZhang,1\n", "REDIRECT,1\n", "Rar!,1\n", "PAR1,1\n", "PK,1\n"} {
-		got, _, err := emitted(fine, Options{Do: []string{"SET {a} {b}"}, Columns: []string{"a", "b"}})
+	// Text that starts like a file of another kind is accepted.
+	for _, text := range []string{"BZhang,1\n", "REDIRECT,1\n", "Rar!,1\n", "PAR1,1\n", "PK,1\n"} {
+		got, _, err := emitted(text, Options{Do: []string{"SET {a} {b}"}, Columns: []string{"a", "b"}})
 		if err != nil || len(got) != 1 {
-			t.Errorf("%q: %q, %v", fine, got, err)
+			t.Errorf("%q: emitted %q, %v; want one command", text, got, err)
 		}
 	}
-	// After the start of the input, the load stops at the first such line.
-	many := strings.Repeat("SET a b\n", 2000)
-	for _, rest := range []string{protocol, "#TS:1795308651\r\n", "SET c \x00\n"} {
-		if got, _, err := emitted(many+rest, Options{}); err == nil || !strings.Contains(err.Error(), "line 2001: ") || len(got) != 2000 {
-			t.Errorf("%q: %v after %d commands", rest, err, len(got))
+	// Later in the input, the load stops at the first such line.
+	valid := strings.Repeat("SET a b\n", 2000)
+	for _, line := range []string{protocol, "#TS:1795308651\r\n", "SET c \x00\n"} {
+		if got, _, err := emitted(valid+line, Options{}); err == nil || !strings.Contains(err.Error(), "line 2001: ") || len(got) != 2000 {
+			t.Errorf("%q: %v after %d commands, want an error for line 2001", line, err, len(got))
 		}
 	}
 	for text, want := range map[string]string{
@@ -123,46 +124,46 @@ func TestForeignFiles(t *testing.T) {
 	} {
 		for _, opt := range []Options{{}, {Do: []string{"SET {id} 1"}}} {
 			got, _, err := emitted(text, opt)
-			if wrong := (*InputError)(nil); !errors.As(err, &wrong) || !strings.Contains(err.Error(), want) || len(got) > 0 {
-				t.Errorf("%q: %v, expected %s", text, err, want)
+			if inputErr := (*InputError)(nil); !errors.As(err, &inputErr) || !strings.Contains(err.Error(), want) || len(got) > 0 {
+				t.Errorf("%q: %v, want %s", text, err, want)
 			}
 		}
 	}
-	for _, fine := range []string{"JSON.SET a $ 1\n", "set a b\n", "\n\n  PING\n", "subscribe x"} {
-		if _, _, err := emitted(fine, Options{}); err != nil && !strings.Contains(err.Error(), "makes no sense") {
-			t.Errorf("%q: %v", fine, err)
+	for _, text := range []string{"JSON.SET a $ 1\n", "set a b\n", "\n\n  PING\n", "subscribe x"} {
+		if _, _, err := emitted(text, Options{}); err != nil && !strings.Contains(err.Error(), "makes no sense") {
+			t.Errorf("%q: %v, want the text to be accepted as commands", text, err)
 		}
 	}
 }
 
-// TestReaderFails returns the error of a reader unchanged.
+// TestReaderFails checks that Emit returns the error of a reader.
 func TestReaderFails(t *testing.T) {
 	t.Parallel()
-	broken := errors.New("the disk is on fire")
+	readErr := errors.New("read error")
 	for _, head := range []string{"", "SET a b\n", "*1\r\n$4\r\nPI", "\x1f\x8b\x08\x00", "id,name\n1,"} {
-		r := io.MultiReader(strings.NewReader(head), readFunc(func([]byte) (int, error) { return 0, broken }))
+		r := io.MultiReader(strings.NewReader(head), readFunc(func([]byte) (int, error) { return 0, readErr }))
 		opt := Options{}
 		if strings.Contains(head, ",") {
 			opt.Do = []string{"SET {id} {name}"}
 		}
-		if _, err := Emit(context.Background(), io.Discard, opt, From(r)); !errors.Is(err, broken) {
-			t.Errorf("%q: %v", head, err)
+		if _, err := Emit(context.Background(), io.Discard, opt, From(r)); !errors.Is(err, readErr) {
+			t.Errorf("%q: %v, want %v", head, err, readErr)
 		}
 	}
 }
 
-// Loading a compressed file whose checksum is wrong, or whose end is missing, fails, even if only
-// the last bytes of the last command show the damage.
+// TestDamagedChecksum checks that a wrong checksum or a missing end of a compressed file is an
+// error, even if only the last bytes of the last command show the damage.
 func TestDamagedChecksum(t *testing.T) {
 	t.Parallel()
 	inputs := map[Format]string{RESP: "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n1\r\n", Commands: "SET a 1\n"}
 	for format, command := range inputs {
 		for name, packed := range compressed(t, strings.Repeat(command, 2000)) {
-			wrong := []byte(packed)
-			wrong[len(wrong)-map[string]int{"gzip": 8, "zstd": 4}[name]] ^= 1
-			for text, want := range map[string]string{string(wrong): " data is damaged", packed[:len(packed)-2]: " data is truncated"} {
+			damaged := []byte(packed)
+			damaged[len(damaged)-map[string]int{"gzip": 8, "zstd": 4}[name]] ^= 1
+			for text, want := range map[string]string{string(damaged): " data is damaged", packed[:len(packed)-2]: " data is truncated"} {
 				if _, _, err := emitted(text, Options{Format: format}); err == nil || !strings.Contains(err.Error(), name+want) {
-					t.Errorf("%s in %s: %v, expected %q", format, name, err, want)
+					t.Errorf("%s in %s: %v, want %q", format, name, err, want)
 				}
 			}
 		}

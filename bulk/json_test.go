@@ -5,6 +5,7 @@ import (
 	"testing"
 )
 
+// TestJSONStrict checks that invalid JSON is rejected with a short error.
 func TestJSONStrict(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{
@@ -13,13 +14,13 @@ func TestJSONStrict(t *testing.T) {
 	} {
 		got, _, err := emitted(line, Options{Format: NDJSON, Do: []string{"SET a {id}"}})
 		if len(got) > 0 || err == nil || !strings.Contains(err.Error(), "line 1: this is not JSON: ") || len(err.Error()) > 300 {
-			t.Errorf("%.40s: %q, %v", line, got, err)
+			t.Errorf("%.40s: emitted %q, %v; want an error of at most 300 bytes", line, got, err)
 		}
 	}
 }
 
-// Half of a surrogate pair is not a character: it is rejected where its text is loaded, and
-// ignored elsewhere.
+// TestJSONSurrogates checks that half of a surrogate pair is rejected in a loaded field, and
+// ignored in other fields.
 func TestJSONSurrogates(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -30,14 +31,14 @@ func TestJSONSurrogates(t *testing.T) {
 		got, _, err := emitted(line, Options{Format: NDJSON, Do: []string{"SET a {id}"}})
 		switch {
 		case want != "" && (err != nil || len(got) != 1 || got[0] != "SET|a|"+want):
-			t.Errorf("%s: %q, %v, expected %q", line, got, err, want)
+			t.Errorf("%s: %q, %v, want %q", line, got, err, want)
 		case want == "" && (err == nil || !strings.Contains(err.Error(), `line 1: field "id": it has half of a surrogate pair`)):
-			t.Errorf("%s: %q, %v", line, got, err)
+			t.Errorf("%s: emitted %q, %v; want an error", line, got, err)
 		}
 	}
 	const object = `{"a":"\ud83d"}`
 	got, _, err := emitted(`{"id":`+object+`}`, Options{Format: NDJSON, Do: []string{"SET a {id}"}})
 	if err != nil || len(got) != 1 || got[0] != "SET|a|"+object {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("emitted %q, %v; want the object %s unchanged", got, err, object)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestLineBlanks expects every line to be read as redis-cli reads it.
+// TestLineBlanks checks that blanks separate the words of a line as in redis-cli.
 func TestLineBlanks(t *testing.T) {
 	t.Parallel()
 	for input, want := range map[string]string{
@@ -18,7 +18,7 @@ func TestLineBlanks(t *testing.T) {
 	} {
 		got, _, err := emitted(input, Options{Format: Commands})
 		if err != nil || strings.Join(got, "\n") != want {
-			t.Errorf("%q: %q, %v; expected %q", input, got, err, want)
+			t.Errorf("%q: %q, %v; want %q", input, got, err, want)
 		}
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"retwis/internal/require"
 )
 
-// load loads an input, and fails the test on an error.
+// load loads an input into the server of a URL, and fails the test on an error.
 func load(t *testing.T, url string, input []byte, opt Options) Report {
 	t.Helper()
 	report, err := loadURL(context.Background(), url, bytes.NewReader(input), opt)
@@ -28,7 +28,7 @@ func load(t *testing.T, url string, input []byte, opt Options) Report {
 	return report
 }
 
-// loadURL loads a reader into the server of a URL.
+// loadURL loads the data of a reader into the server of a URL.
 func loadURL(ctx context.Context, url string, r io.Reader, opt Options) (Report, error) {
 	config, err := redisurl.Parse(url)
 	if err != nil {
@@ -64,12 +64,12 @@ func encode(t *testing.T, commands ...[]any) []byte {
 // corpusCommands is the number of small commands in a corpus.
 var corpusCommands = redistest.Cases(4_000, 20_000)
 
-// corpus returns commands with every type of data, and lengths of all sizes up to huge.
+// corpus returns commands for every data type, with values of many lengths up to huge bytes.
 func corpus(t *testing.T, huge int) []byte {
 	t.Helper()
-	all := make([]byte, 256)
-	for i := range all {
-		all[i] = byte(i)
+	allBytes := make([]byte, 256)
+	for i := range allBytes {
+		allBytes[i] = byte(i)
 	}
 	var out bytes.Buffer
 	e := resp.NewEncoder(&out)
@@ -79,7 +79,7 @@ func corpus(t *testing.T, huge int) []byte {
 	}
 	add("SET", "", "")
 	add("SET", "empty", "")
-	add("SET", all, all)
+	add("SET", allBytes, allBytes)
 	add("SET", "huge", bytes.Repeat([]byte("0123456789"), huge/10))
 	for i := 0; i < 300; i += redistest.Cases(3, 1) {
 		add("SET", fmt.Sprint("length", i), strings.Repeat("x", i*i))
@@ -91,7 +91,7 @@ func corpus(t *testing.T, huge int) []byte {
 		case 1:
 			add("HSET", fmt.Sprint("hash", i%50), i, fmt.Sprint("value", i), "empty", "")
 		case 2:
-			add("RPUSH", fmt.Sprint("list", i%50), i, all)
+			add("RPUSH", fmt.Sprint("list", i%50), i, allBytes)
 		case 3:
 			add("SADD", fmt.Sprint("set", i%50), i, i+1)
 		case 4:
@@ -121,6 +121,7 @@ func corpus(t *testing.T, huge int) []byte {
 	return out.Bytes()
 }
 
+// TestSameAsRedisCLI compares the data that Load stores with the data that redis-cli --pipe stores.
 func TestSameAsRedisCLI(t *testing.T) {
 	t.Parallel()
 	cli, err := exec.LookPath("redis-cli")
@@ -129,7 +130,7 @@ func TestSameAsRedisCLI(t *testing.T) {
 			t.Fatal("neither redis-cli nor valkey-cli is on PATH")
 		}
 	}
-	theirs, ours := redistest.Own(t, debugging(t)...), redistest.Own(t, debugging(t)...)
+	cliServer, loadServer := redistest.Own(t, debugging(t)...), redistest.Own(t, debugging(t)...)
 	for name, opt := range map[string]Options{
 		"plain":       {},
 		"coalesce":    {Coalesce: true},
@@ -141,19 +142,19 @@ func TestSameAsRedisCLI(t *testing.T) {
 			if name == "plain" { // more than MaxInflight
 				huge = redistest.Cases(5<<20, 100<<20)
 			}
-			flush(t, []*redistest.Server{theirs, ours})
+			flush(t, []*redistest.Server{cliServer, loadServer})
 			input := corpus(t, huge)
-			cmd := exec.Command(cli, "-s", theirs.Socket(), "--pipe")
+			cmd := exec.Command(cli, "-s", cliServer.Socket(), "--pipe")
 			cmd.Stdin = bytes.NewReader(input)
 			if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "errors: 0") {
-				t.Fatalf("%v: %s", err, out)
+				t.Fatalf("redis-cli --pipe: %v, %s; want no errors", err, out)
 			}
-			report := load(t, ours.URL(), input, opt)
+			report := load(t, loadServer.URL(), input, opt)
 			if report.Errors != 0 || report.Replies != report.Commands || report.Replies != int64(corpusCommands+4+redistest.Cases(100, 300)+3+4+1+1) {
-				t.Errorf("report: %+v", report)
+				t.Errorf("report: %+v, want one reply per command and no errors", report)
 			}
-			if got, want := digest(t, ours.Client(t)), digest(t, theirs.Client(t)); got != want {
-				t.Errorf("digest %s, redis-cli's is %s", got, want)
+			if got, want := digest(t, loadServer.Client(t)), digest(t, cliServer.Client(t)); got != want {
+				t.Errorf("digest %s, want %s as with redis-cli", got, want)
 			}
 		})
 	}
@@ -169,13 +170,14 @@ func TestLoadFile(t *testing.T) {
 	db := redistest.DB(t)
 	report, err := loadURL(context.Background(), db.URL(), f, Options{})
 	if err != nil || report.Replies != 2 {
-		t.Fatalf("%+v, %v", report, err)
+		t.Fatalf("load: %v, want 2 replies; report: %+v", err, report)
 	}
 	c := db.Client(t)
 	require.Gives(t, 2)(c.Do(context.Background(), c.B().Get().Key("a").Build()).AsInt64())
 }
 
-// TestManyArguments sends more arguments than Redis 6.2 accepts to newer servers.
+// TestManyArguments checks that a command with more arguments than Redis 6.2 accepts is loaded into
+// newer servers, and is an error with Redis 6.2.
 func TestManyArguments(t *testing.T) {
 	t.Parallel()
 	args := slices.Repeat([]any{"a"}, redis6Args+2)
@@ -185,16 +187,16 @@ func TestManyArguments(t *testing.T) {
 	report, err := loadURL(context.Background(), db.URL(), bytes.NewReader(input), Options{})
 	c := db.Client(t)
 	if before7(t) {
-		var wrong *InputError
-		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), "command 2: it has 1048578 arguments; the server is Redis 6.2") || report.Replies != 1 {
-			t.Errorf("%v, %+v", err, report)
+		var inputErr *InputError
+		if !errors.As(err, &inputErr) || !strings.Contains(err.Error(), "command 2: it has 1048578 arguments; the server is Redis 6.2") || report.Replies != 1 {
+			t.Errorf("load: %v, want an InputError for command 2; report: %+v", err, report)
 		}
 		return
 	}
 	if err != nil || report.Replies != 3 || report.Errors != 0 || do(t, c, "GET", "a") != "" || do(t, c, "GET", "b") != "1" {
-		t.Errorf("%v, %+v", err, report)
+		t.Errorf("load: %v, want 3 replies, a deleted and b set; report: %+v", err, report)
 	}
 	if _, report, err := emitted(string(input), Options{}); err != nil || report.Commands != 3 {
-		t.Errorf("%v, %+v", err, report)
+		t.Errorf("Emit: %v, want 3 commands; report: %+v", err, report)
 	}
 }

@@ -17,19 +17,18 @@ import (
 	"retwis/internal/require"
 )
 
-// refusing is a server that temporarily refuses commands: from a place in the input on, until a
-// load has received a number of refusals.
-type refusing struct {
-	begin func(t *testing.T, s *redistest.Server, c rueidis.Client) // until the server refuses commands
+// temporaryRefusal makes a server temporarily refuse commands.
+type temporaryRefusal struct {
+	begin func(t *testing.T, s *redistest.Server, c rueidis.Client) // returns once the server refuses commands
 	end   func(t *testing.T, c rueidis.Client)
-	reply string
+	reply string // the start of the error reply
 }
 
-// busy runs a script that does not end.
-var busy = refusing{
+// busy runs an endless script.
+var busy = temporaryRefusal{
 	begin: func(t *testing.T, s *redistest.Server, c rueidis.Client) {
-		other := s.Client(t)
-		go other.Do(context.Background(), other.B().Eval().Script("while true do end").Numkeys(0).Build())
+		scripts := s.Client(t)
+		go scripts.Do(context.Background(), scripts.B().Eval().Script("while true do end").Numkeys(0).Build())
 		eventually(t, "the server is busy", func() bool {
 			_, err := try(c, "PING")
 			return err != nil && strings.HasPrefix(err.Error(), "BUSY")
@@ -40,19 +39,20 @@ var busy = refusing{
 }
 
 // demoted makes the server a replica.
-var demoted = refusing{
+var demoted = temporaryRefusal{
 	begin: func(t *testing.T, _ *redistest.Server, c rueidis.Client) { do(t, c, "REPLICAOF", "127.0.0.1", "1") },
 	end:   func(t *testing.T, c rueidis.Client) { do(t, c, "REPLICAOF", "NO", "ONE") },
 	reply: "-READONLY",
 }
 
-// load loads an input into a server that refuses commands from the middle of the input on.
-func (r refusing) load(t *testing.T, input []byte, opt Options) (*redistest.Server, Report, error) {
+// load loads an input into a server that refuses commands from the middle of the input on, until
+// the load has received a refusal.
+func (r temporaryRefusal) load(t *testing.T, input []byte, opt Options) (*redistest.Server, Report, error) {
 	t.Helper()
 	s := redistest.Own(t, append(debugging(t), "lua-time-limit 1")...)
 	c := s.Client(t)
 	refused := make(chan struct{}, 1000)
-	to := rueidis.ClientOption{
+	option := rueidis.ClientOption{
 		InitAddress: []string{s.Socket()},
 		DialCtxFn: func(ctx context.Context, addr string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
 			conn, err := d.DialContext(ctx, "unix", addr)
@@ -60,7 +60,7 @@ func (r refusing) load(t *testing.T, input []byte, opt Options) (*redistest.Serv
 		},
 	}
 	ended := make(chan struct{})
-	in := &hook{r: bytes.NewReader(input), at: []int{len(input) / 2}, do: func(int) {
+	in := &hook{r: bytes.NewReader(input), offsets: []int{len(input) / 2}, do: func(int) {
 		r.begin(t, s, c)
 		go func() {
 			defer close(ended)
@@ -68,12 +68,12 @@ func (r refusing) load(t *testing.T, input []byte, opt Options) (*redistest.Serv
 			r.end(t, c)
 		}()
 	}}
-	report, err := Load(t.Context(), to, opt, From(in))
+	report, err := Load(t.Context(), option, opt, From(in))
 	<-ended
 	return s, report, err
 }
 
-// watchedConn reports each read that contains a text.
+// watchedConn sends to seen for each read that contains text.
 type watchedConn struct {
 	net.Conn
 	text string
@@ -91,11 +91,11 @@ func (c *watchedConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Temporarily refused commands are resent in order.
+// TestTemporaryRefusal checks that temporarily refused commands are resent in order.
 func TestTemporaryRefusal(t *testing.T) {
 	t.Parallel()
 	n := redistest.Cases(20_000, 200_000)
-	input := harmlessCommands(t, n)
+	input := repeatableCommands(t, n)
 	undisturbed := redistest.Own(t, debugging(t)...)
 	load(t, undisturbed.URL(), input, Options{})
 	want := digest(t, undisturbed.Client(t))
@@ -105,23 +105,23 @@ func TestTemporaryRefusal(t *testing.T) {
 		"coalesced":         {Coalesce: true, MaxInflight: 128 << 10},
 		"never sent twice":  {Resend: ResendNever},
 	} {
-		for kind, r := range map[string]refusing{"busy": busy, "demoted": demoted} {
+		for kind, r := range map[string]temporaryRefusal{"busy": busy, "demoted": demoted} {
 			t.Run(kind+", "+name, func(t *testing.T) {
 				t.Parallel()
 				s, report, err := r.load(t, input, opt)
 				if err != nil || report.Errors != 0 || report.Replies != int64(n) || report.Resent == 0 {
-					t.Errorf("%+v, %v", report, err)
+					t.Errorf("load: %v, want %d replies, no errors and resent commands; report: %+v", err, n, report)
 				}
 				if got := digest(t, s.Client(t)); got != want {
-					t.Errorf("digest %s, undisturbed %s", got, want)
+					t.Errorf("digest %s, want %s as without refusals", got, want)
 				}
 			})
 		}
 	}
 }
 
-// Commands that cannot be repeated keep the order of the input; one that a later one has
-// overtaken fails.
+// TestRefusedOutOfOrder checks that refused commands that cannot be repeated keep the order of the
+// input: a command fails if a later command has been executed before it.
 func TestRefusedOutOfOrder(t *testing.T) {
 	t.Parallel()
 	n := redistest.Cases(20_000, 200_000)
@@ -131,7 +131,7 @@ func TestRefusedOutOfOrder(t *testing.T) {
 	}
 	s, report, err := busy.load(t, encode(t, commands...), Options{ErrorsTo: new(bytes.Buffer)})
 	if err != nil || report.Replies != int64(n) || report.Errors != report.Kinds["BUSY"] {
-		t.Errorf("%+v, %v", report, err)
+		t.Errorf("load: %v, want %d replies and no errors but BUSY; report: %+v", err, n, report)
 	}
 	c, total := s.Client(t), int64(0)
 	for list := range 7 {
@@ -140,16 +140,16 @@ func TestRefusedOutOfOrder(t *testing.T) {
 		total += int64(len(items))
 		for i := range items {
 			if i > 0 && items[i] <= items[i-1] {
-				t.Fatalf("%d follows %d", items[i], items[i-1])
+				t.Fatalf("list%d has %d after %d, want increasing numbers", list, items[i], items[i-1])
 			}
 		}
 	}
 	if total != int64(n)-report.Errors {
-		t.Errorf("there are %d items after %+v", total, report)
+		t.Errorf("the lists have %d items, want %d; report: %+v", total, int64(n)-report.Errors, report)
 	}
 }
 
-// A command that may change any key keeps its place, too.
+// TestRefusedFlush checks that a refused command that may change any key keeps its order.
 func TestRefusedFlush(t *testing.T) {
 	t.Parallel()
 	commands := repeat(10_000, "SET", "before", 1)
@@ -157,15 +157,16 @@ func TestRefusedFlush(t *testing.T) {
 	commands = append(commands, repeat(10_000, "SET", "after", 1)...)
 	s, report, err := busy.load(t, encode(t, commands...), Options{})
 	if err != nil || report.Errors != 0 || report.Replies != int64(len(commands)) {
-		t.Errorf("%+v, %v", report, err)
+		t.Errorf("load: %v, want %d replies and no errors; report: %+v", err, len(commands), report)
 	}
 	if got := do(t, s.Client(t), "RANDOMKEY"); got != "after" {
-		t.Errorf("a key is %s", got)
+		t.Errorf("RANDOMKEY = %s, want only the key after", got)
 	}
 }
 
-// A server that refuses for longer than RetryFor ends the load with its reason; Load waits for a
-// server that refuses at the start.
+// TestLongRefusal checks that a load fails with the error of the server if the server refuses
+// commands for longer than RetryFor, and that a load waits for a server that refuses commands at
+// the start.
 func TestLongRefusal(t *testing.T) {
 	t.Parallel()
 	s := redistest.Own(t, "lua-time-limit 1")
@@ -173,13 +174,13 @@ func TestLongRefusal(t *testing.T) {
 	demoted.begin(t, s, c)
 	report, err := loadURL(t.Context(), s.URL(), strings.NewReader("SET a 1\nSET b 1\n"), Options{RetryFor: -1})
 	if !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "the server did not accept command 1 (SET a 1): READONLY ") || report.Replies != 0 {
-		t.Errorf("%+v, %v", report, err)
+		t.Errorf("load: %v, want ErrLost with READONLY and no replies; report: %+v", err, report)
 	}
 	demoted.end(t, c)
 	busy.begin(t, s, c)
 	require.Fails(t, ErrLost, "BUSY ")(loadURL(t.Context(), s.URL(), strings.NewReader("SET a 1\n"), Options{RetryFor: -1}))
 	refused := make(chan struct{}, 1000)
-	to := rueidis.ClientOption{InitAddress: []string{s.Socket()}, DialCtxFn: func(ctx context.Context, addr string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
+	option := rueidis.ClientOption{InitAddress: []string{s.Socket()}, DialCtxFn: func(ctx context.Context, addr string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
 		conn, err := d.DialContext(ctx, "unix", addr)
 		return &watchedConn{Conn: conn, text: busy.reply, seen: refused}, err
 	}}
@@ -187,7 +188,7 @@ func TestLongRefusal(t *testing.T) {
 		<-refused
 		busy.end(t, c)
 	}()
-	if report, err := Load(t.Context(), to, Options{RetryFor: time.Hour}, From(strings.NewReader("SET a 1\n"))); err != nil || report.Replies != 1 {
-		t.Errorf("%+v, %v", report, err)
+	if report, err := Load(t.Context(), option, Options{RetryFor: time.Hour}, From(strings.NewReader("SET a 1\n"))); err != nil || report.Replies != 1 {
+		t.Errorf("load: %v, want 1 reply; report: %+v", err, report)
 	}
 }

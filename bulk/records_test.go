@@ -30,15 +30,15 @@ func TestFormats(t *testing.T) {
 		do    []string
 		opt   Options
 		want  string // the commands, one per line
-		err   string
+		err   string // a part of the error
 	}{
 		"commands":             {input: "SET a b\r\n\n  GET \"x y\" \nSET '' \"\\x00\\n\\\"\"", want: "SET|a|b\nGET|x y\nSET||\x00\n\""},
 		"commands, BOM":        {input: "\xef\xbb\xbfSET a b\n", want: "SET|a|b"},
 		"open quote":           {input: "SET a b\nSET a \"b\n", want: "SET|a|b", err: "line 2: column 7: the quote \" is not closed"},
-		"behind a quote":       {input: "SET a \"b\"c\n", err: "line 1: column 10: expected a blank after the closing quote, found 'c'"},
+		"text after a quote":   {input: "SET a \"b\"c\n", err: "line 1: column 10: expected a blank after the closing quote, found 'c'"},
 		"csv":                  {input: "id,name\n1,Ada\n2,\"Grace \"\"H\"\"\nHopper\"\n", do: []string{hset}, want: "HSET|user:1|name|Ada\nHSET|user:2|name|Grace \"H\"\nHopper"},
 		"csv, BOM, CRLF":       {input: "\xef\xbb\xbfid,name\r\n1,Ada\r\n", do: []string{hset}, want: "HSET|user:1|name|Ada"},
-		"csv, no end":          {input: "id,name\n1,Ada", do: []string{hset}, want: "HSET|user:1|name|Ada"},
+		"csv, no newline":      {input: "id,name\n1,Ada", do: []string{hset}, want: "HSET|user:1|name|Ada"},
 		"csv, two templates":   {input: "id,name\n1,Ada\n2,Bob\n", do: []string{"SADD ids {id}", "SET n{#} {name|lower}"}, want: "SADD|ids|1\nSET|n1|ada\nSADD|ids|2\nSET|n2|bob"},
 		"csv, columns":         {input: "1,Ada\n", do: []string{hset}, opt: Options{Format: CSV, Columns: []string{"id", "name"}}, want: "HSET|user:1|name|Ada"},
 		"tsv":                  {input: "id\tname\n1\tAda L\n", do: []string{hset}, want: "HSET|user:1|name|Ada L"},
@@ -51,30 +51,30 @@ func TestFormats(t *testing.T) {
 		"csv, not an integer":  {input: "id,name\n1,a\nx,b\n", do: []string{"SET {id|int} {name}"}, want: "SET|1|a", err: `line 3: field "id": "x" is not an integer (for SET {id|int} {name})`},
 		"csv, skipped":         {input: "id,name\n1,\n2,b\n", do: []string{hset}, opt: Options{SkipIfMissing: []string{"name"}}, want: "HSET|user:2|name|b"},
 		"json":                 {input: "{\"id\":1,\"name\":\"A\\u00e9\\n\"}\n\n{\"name\":true,\"id\":1e3}\n", do: []string{hset}, want: "HSET|user:1|name|Aé\n\nHSET|user:1e3|name|true"},
-		"json, inside":         {input: `{"id":{"a":[1, 2]},"id.b":7,"c":{"d":"x"}}`, do: []string{"SET {id.b} {c.d} {id}"}, want: `SET|7|x|{"a":[1,2]}`},
+		"json, nested":         {input: `{"id":{"a":[1, 2]},"id.b":7,"c":{"d":"x"}}`, do: []string{"SET {id.b} {c.d} {id}"}, want: `SET|7|x|{"a":[1,2]}`},
 		"json, null":           {input: "{\"id\":1,\"name\":null}\n", do: []string{hset}, err: `line 1: field "name" is missing; give it a {name|default:TEXT}`},
 		"json, default":        {input: "{\"id\":1}\n", do: []string{"SET {id} {name|default:-|upper}"}, want: "SET|1|-"},
 		"json, skipped":        {input: "{\"id\":1}\n{\"id\":2,\"name\":\"b\"}\n", do: []string{hset}, opt: Options{SkipIfMissing: []string{"name"}}, want: "HSET|user:2|name|b"},
-		"json, not":            {input: "{\"id\":1,\"name\":\"a\"}\n{\"id\":1,}\n", do: []string{hset}, want: "HSET|user:1|name|a", err: "line 2: this is not JSON: "},
-		"json, two":            {input: "{\"id\":1}{\"id\":2}\n", do: []string{"SET {id} 1"}, err: "line 1: this is not JSON: "},
+		"json, invalid":        {input: "{\"id\":1,\"name\":\"a\"}\n{\"id\":1,}\n", do: []string{hset}, want: "HSET|user:1|name|a", err: "line 2: this is not JSON: "},
+		"json, two objects":    {input: "{\"id\":1}{\"id\":2}\n", do: []string{"SET {id} 1"}, err: "line 1: this is not JSON: "},
 		"json, array":          {input: "[1]\n", do: []string{"SET {id} 1"}, opt: Options{Format: NDJSON}, err: "line 1: expected a JSON object"},
 		"json, number":         {input: "{\"id\":01}\n", do: []string{"SET {id} 1"}, err: "line 1: "},
 		"records, no template": {input: "{\"id\":1}\n", opt: Options{Format: NDJSON}, err: "say with a template which commands to send"},
 		"commands, template":   {input: "SET a b", do: []string{hset}, opt: Options{Format: Commands}, err: "templates and columns are for csv"},
-		"nonsense":             {input: "SET a b\nsubscribe x\n", want: "SET|a|b", err: "line 2: command 2: SUBSCRIBE makes no sense in a load: after it"},
-		"of connections":       {input: "CLIENT SETNAME x\nhello 2\nclient no-evict on\nSET a b\n", want: "CLIENT|SETNAME|x\nhello|2\nclient|no-evict|on\nSET|a|b"},
+		"refused command":      {input: "SET a b\nsubscribe x\n", want: "SET|a|b", err: "line 2: command 2: SUBSCRIBE makes no sense in a load: after it"},
+		"connection commands":  {input: "CLIENT SETNAME x\nhello 2\nclient no-evict on\nSET a b\n", want: "CLIENT|SETNAME|x\nhello|2\nclient|no-evict|on\nSET|a|b"},
 		"other protocol":       {input: "HELLO 3\n", err: "HELLO makes no sense in a load: it may change how the server answers; only HELLO 2"},
-		"silence":              {input: "CLIENT REPLY OFF\n", err: "CLIENT makes no sense in a load: "},
+		"CLIENT REPLY":         {input: "CLIENT REPLY OFF\n", err: "CLIENT makes no sense in a load: "},
 		"administration":       {input: "SET a b\nCONFIG SET maxmemory 1\n", want: "SET|a|b", err: "line 2: command 2: CONFIG makes no sense in a load: it administers servers"},
-		"json, doubled":        {input: "{\"id\":1,\"na\\u006de\":\"a\",\"name\":\"b\",\"id\":2}\n", do: []string{hset}, want: "HSET|user:2|name|b"},
-		"json, doubled inside": {input: "{\"a\":{\"id\":1},\"a\":{\"id\":2,\"id\":[3,4]}}\n", do: []string{"SET {a.id.1} {a.id}"}, want: "SET|4|[3,4]"},
+		"json, duplicates":     {input: "{\"id\":1,\"na\\u006de\":\"a\",\"name\":\"b\",\"id\":2}\n", do: []string{hset}, want: "HSET|user:2|name|b"},
+		"json, nested, twice":  {input: "{\"a\":{\"id\":1},\"a\":{\"id\":2,\"id\":[3,4]}}\n", do: []string{"SET {a.id.1} {a.id}"}, want: "SET|4|[3,4]"},
 		"blocking":             {input: "XREAD BLOCK 0 STREAMS a 0\n", err: "XREAD with BLOCK makes no sense"},
 		"transaction":          {input: "MULTI\nSET a b\nEXEC\n", want: "MULTI\nSET|a|b\nEXEC"},
 		"open transaction":     {input: "MULTI\nSET a b\n", want: "MULTI\nSET|a|b", err: "the input ends within the transaction that begins with command 1: EXEC is missing"},
 		"nested transaction":   {input: "MULTI\nMULTI\n", want: "MULTI", err: "command 2: MULTI within the transaction"},
 		"EXEC alone":           {input: "EXEC\n", err: "command 1: EXEC without MULTI"},
 		"two slots":            {input: "MGET a b\n", opt: Options{Cluster: true}, err: `command 1: MGET: the keys "a" and "b" are in different slots`},
-		"two slots in all":     {input: "MULTI\nSET a 1\nSET b 1\nEXEC\n", opt: Options{Cluster: true}, want: "MULTI\nSET|a|1", err: "command 3: SET: the key \"b\" is in a different slot"},
+		"two slots in MULTI":   {input: "MULTI\nSET a 1\nSET b 1\nEXEC\n", opt: Options{Cluster: true}, want: "MULTI\nSET|a|1", err: "command 3: SET: the key \"b\" is in a different slot"},
 		"one slot":             {input: "MGET {a}1 {a}2\nEVAL x 2 {a}1 {a}2 y\nXREAD STREAMS {a}1 {a}2 0 0\n", opt: Options{Cluster: true}, want: "MGET|{a}1|{a}2\nEVAL|x|2|{a}1|{a}2|y\nXREAD|STREAMS|{a}1|{a}2|0|0"},
 		"number of keys":       {input: "EVAL x 2 a\n", opt: Options{Cluster: true}, err: `EVAL: "2" is not a valid number of keys`},
 		"gzip, cut":            {input: "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff", err: "the gzip data is truncated"},
@@ -85,10 +85,10 @@ func TestFormats(t *testing.T) {
 			test.opt.Do = test.do
 			got, _, err := emitted(test.input, test.opt)
 			if strings.Join(got, "\n") != test.want {
-				t.Errorf("%q, expected\n%q", strings.Join(got, "\n"), test.want)
+				t.Errorf("commands\n%q, want\n%q", strings.Join(got, "\n"), test.want)
 			}
 			if test.err == "" && err != nil || test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)) {
-				t.Errorf("error\n%v, expected\n%s", err, test.err)
+				t.Errorf("error\n%v, want\n%s", err, test.err)
 			}
 		})
 	}
@@ -99,59 +99,61 @@ func TestLongRecords(t *testing.T) {
 	long := strings.Repeat("x", 3*(256<<10))
 	got, _, err := emitted("id,name\n1,"+long+"\n2,b\n", Options{Do: []string{"SET {id} {name}"}})
 	if err != nil || len(got) != 2 || got[0] != "SET|1|"+long || got[1] != "SET|2|b" {
-		t.Errorf("%d commands, %v", len(got), err)
+		t.Errorf("CSV: %d commands, %v; want 2 with the long value", len(got), err)
 	}
 	got, _, err = emitted("SET 1 "+long+"\nSET 2 b\n", Options{})
 	if err != nil || len(got) != 2 || got[0] != "SET|1|"+long || got[1] != "SET|2|b" {
-		t.Errorf("%d commands, %v", len(got), err)
+		t.Errorf("lines: %d commands, %v; want 2 with the long value", len(got), err)
 	}
-	open := "id,name\n1,a\n2,\"" + strings.Repeat("line\n", (4<<20))
-	_, _, err = emitted(open, Options{Do: []string{"SET {id} {name}"}})
+	unclosed := "id,name\n1,a\n2,\"" + strings.Repeat("line\n", (4<<20))
+	_, _, err = emitted(unclosed, Options{Do: []string{"SET {id} {name}"}})
 	if err == nil || !strings.Contains(err.Error(), "line 3: the record is longer than 16 MiB: is a quote left open?") {
-		t.Error(err)
+		t.Errorf("CSV with an open quote: %v, want an error for line 3", err)
 	}
 	_, _, err = emitted("SET a b\nSET c "+strings.Repeat("x", 16<<20), Options{})
 	if err == nil || !strings.Contains(err.Error(), "line 2: the line is longer than 16 MiB") {
-		t.Error(err)
+		t.Errorf("a long line: %v, want an error for line 2", err)
 	}
 }
 
+// FuzzJSON checks that the fields of an object are loaded as encoding/json encodes them.
 func FuzzJSON(f *testing.F) {
 	f.Add("name", 7, 1.5, true)
 	f.Add("a\"\\\n\x00é\U0001F600", -1, 1e300, false)
-	f.Fuzz(func(t *testing.T, text string, n int, x float64, yes bool) {
-		line, err := json.Marshal(map[string]any{"text": text, "n": n, "x": x, "yes": yes, "null": nil})
+	f.Fuzz(func(t *testing.T, text string, n int, x float64, flag bool) {
+		line, err := json.Marshal(map[string]any{"text": text, "n": n, "x": x, "yes": flag, "null": nil})
 		if err != nil || !utf8.ValidString(text) {
 			return
 		}
 		got, _, err := emitted(string(line), Options{Format: NDJSON, Do: []string{"SET {text} {n} {x} {yes} {null|default:none}"}})
 		number, _ := json.Marshal(x)
-		if want := fmt.Sprintf("SET|%s|%d|%s|%v|none", text, n, number, yes); err != nil || len(got) != 1 || got[0] != want {
-			t.Fatalf("%s: %q, %v; expected %q", line, got, err, want)
+		if want := fmt.Sprintf("SET|%s|%d|%s|%v|none", text, n, number, flag); err != nil || len(got) != 1 || got[0] != want {
+			t.Fatalf("%s: %q, %v; want %q", line, got, err, want)
 		}
 	})
 }
 
-// FuzzArray accepts the arrays of objects that encoding/json accepts, and no others.
+// FuzzArray checks that Emit accepts the arrays of objects that encoding/json accepts, and no
+// others.
 func FuzzArray(f *testing.F) {
 	for _, text := range []string{"", "[]", `[{"id":1}]`, "\xef\xbb\xbf [ {\"id\":\"]\\\"}\"} ,\n{} ] ", `[{"id":[{}]},{"id":{"a":"\\u00e9"}}]`, `[{},]`, `[{}] x`, `[{"a":1}{}]`} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if !utf8.ValidString(text) || strings.Count(text, "[")+strings.Count(text, "{") > 200 { // deep enough to be rejected
+		if !utf8.ValidString(text) || strings.Count(text, "[")+strings.Count(text, "{") > 200 { // may be nested too deeply
 			return
 		}
 		_, report, err := emitted(text, Options{Format: JSON, Do: []string{"SADD all {id|default:none}"}})
 		var objects []map[string]any
-		right := json.Unmarshal([]byte(strings.TrimPrefix(text, "\xef\xbb\xbf")), &objects) == nil && objects != nil
+		valid := json.Unmarshal([]byte(strings.TrimPrefix(text, "\xef\xbb\xbf")), &objects) == nil && objects != nil
 		for _, o := range objects {
-			right = right && o != nil
+			valid = valid && o != nil
 		}
-		if !right && strings.ContainsFunc(text, unicode.IsControl) { // some control characters are accepted in strings
+		if !valid && strings.ContainsFunc(text, unicode.IsControl) { // some control characters are accepted in strings
 			return
 		}
-		if right != (err == nil) || right && report.Records != int64(len(objects)) {
-			t.Fatalf("%q: %v, %d records; encoding/json: %v, %d", text, err, report.Records, right, len(objects))
+		if valid != (err == nil) || valid && report.Records != int64(len(objects)) {
+			t.Fatalf("%q: %v, %d records; valid for encoding/json: %v, %d objects", text, err, report.Records, valid, len(objects))
 		}
 	})
 }

@@ -14,61 +14,61 @@ import (
 	"retwis/internal/require"
 )
 
-// cut puts a listener in front of a server, and breaks the first n connections on which a word is
-// sent.
-func cut(t *testing.T, s *redistest.Server, n int64, word string) *router {
+// cutRouter returns a router that connects to a server through a proxy. The proxy breaks the first
+// n connections on which word is sent.
+func cutRouter(t *testing.T, s *redistest.Server, n int64, word string) *router {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "s")
 	listener, err := net.Listen("unix", socket)
 	require.OK(t)(err)
 	t.Cleanup(func() { listener.Close() })
-	var left atomic.Int64
-	left.Store(n)
+	var remaining atomic.Int64
+	remaining.Store(n)
 	go func() {
 		for {
-			from, err := listener.Accept()
+			client, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			to, err := net.Dial("unix", filepath.Join(s.Dir(), "redis.sock"))
+			server, err := net.Dial("unix", filepath.Join(s.Dir(), "redis.sock"))
 			if err != nil {
-				from.Close()
+				client.Close()
 				return
 			}
 			request := readFunc(func(p []byte) (int, error) {
-				n, err := from.Read(p)
-				if err == nil && bytes.Contains(p[:n], []byte(word)) && left.Add(-1) >= 0 {
-					return 0, io.EOF // the server does not receive it
+				n, err := client.Read(p)
+				if err == nil && bytes.Contains(p[:n], []byte(word)) && remaining.Add(-1) >= 0 {
+					return 0, io.EOF // do not forward word to the server
 				}
 				return n, err
 			})
 			go func() {
-				_, _ = io.Copy(to, request)
-				from.Close()
-				to.Close()
+				_, _ = io.Copy(server, request)
+				client.Close()
+				server.Close()
 			}()
-			go func() { _, _ = io.Copy(from, to) }()
+			go func() { _, _ = io.Copy(client, server) }()
 		}
 	}()
 	config, err := redisurl.Parse("unix://" + socket)
 	require.OK(t)(err)
-	to, err := config.ClientOption()
+	option, err := config.ClientOption()
 	require.OK(t)(err)
 	opt := Options{RetryFor: time.Minute}
 	require.OK(t)(opt.prepare())
-	return &newLoader(to, opt).router
+	return &newLoader(option, opt).router
 }
 
-// A broken connection proves nothing about the server: neither that it is new, nor that it is not
-// a Cluster.
+// TestBrokenConnectionIsRetried checks that the version of a server is read again after a broken
+// connection, and that a server whose connection broke is not taken for a standalone server.
 func TestBrokenConnectionIsRetried(t *testing.T) {
 	t.Parallel()
 	s := redistest.Own(t)
-	r := cut(t, s, 3, "HELLO")
+	r := cutRouter(t, s, 3, "HELLO")
 	if version := r.version(t.Context()); version != redistest.Version(t) {
-		t.Errorf("version %q after three cuts, %q without", version, redistest.Version(t))
+		t.Errorf("version %q after three cuts, want %q", version, redistest.Version(t))
 	}
-	if err := cut(t, s, 1, "SLOTS").open(t.Context()); err == nil {
+	if err := cutRouter(t, s, 1, "SLOTS").open(t.Context()); err == nil {
 		t.Error("a server whose connection broke was taken for a standalone server")
 	}
 }

@@ -15,7 +15,7 @@ func before7(t *testing.T) bool {
 	return strings.HasPrefix(redistest.Version(t), "6.")
 }
 
-// debugging returns the redis.conf line that allows DEBUG, for servers that need one.
+// debugging returns the redis.conf line that allows DEBUG, if the server under test needs the line.
 func debugging(t *testing.T) []string {
 	t.Helper()
 	if before7(t) {
@@ -24,7 +24,8 @@ func debugging(t *testing.T) []string {
 	return []string{"enable-debug-command yes"}
 }
 
-// durable returns settings of a server that loses nothing it has acknowledged.
+// durable returns the redis.conf lines of a server that loses no acknowledged write, and allows
+// DEBUG.
 func durable(t *testing.T) []string {
 	t.Helper()
 	return append([]string{"appendonly yes", "appendfsync always"}, debugging(t)...)

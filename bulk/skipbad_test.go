@@ -13,7 +13,7 @@ import (
 	"retwis/internal/redistest"
 )
 
-// TestSkipBad continues after bad records, and records them.
+// TestSkipBad checks that bad records are skipped and written to BadTo.
 func TestSkipBad(t *testing.T) {
 	t.Parallel()
 	resp := string(encode(t, []any{"SET", "a", 1}, []any{"SUBSCRIBE", "x y"}, []any{"SET", "b", 2}))
@@ -84,53 +84,53 @@ func TestSkipBad(t *testing.T) {
 		if _, _, err := emitted(test.input, opt); err == nil {
 			t.Errorf("%s: no error without BadTo", name)
 		}
-		var to bytes.Buffer
-		opt.BadTo = &to
+		var badTo bytes.Buffer
+		opt.BadTo = &badTo
 		got, report, err := emitted(test.input, opt)
 		if err != nil || strings.Join(got, " ") != test.want || report.Bad != int64(len(test.bad)) {
-			t.Errorf("%s: %q, %v, %+v", name, got, err, report)
+			t.Errorf("%s: emitted %q, %v; want %q and %d bad records; report: %+v", name, got, err, test.want, len(test.bad), report)
 		}
-		decoder := json.NewDecoder(&to)
+		decoder := json.NewDecoder(&badTo)
 		for i, want := range test.bad {
-			var one badRecord
-			if err := decoder.Decode(&one); err != nil {
+			var record badRecord
+			if err := decoder.Decode(&record); err != nil {
 				t.Fatalf("%s: bad record %d: %v", name, i, err)
 			}
-			if !strings.HasPrefix(one.Reason, want.Reason) {
-				t.Errorf("%s: %+v, expected %+v", name, one, want)
+			if !strings.HasPrefix(record.Reason, want.Reason) {
+				t.Errorf("%s: reason %q, want %q", name, record.Reason, want.Reason)
 			}
-			if want.Key != nil && (one.Key == nil || *one.Key != `"d\xff"`) {
-				t.Errorf("%s: %+v", name, one)
+			if want.Key != nil && (record.Key == nil || *record.Key != `"d\xff"`) {
+				t.Errorf("%s: %+v, want the key d\\xff", name, record)
 			}
-			one.Reason, one.Key, want.Reason, want.Key = "", nil, "", nil
-			if fmt.Sprintf("%+v", one) != fmt.Sprintf("%+v", want) {
-				t.Errorf("%s: %+v, expected %+v", name, one, want)
+			record.Reason, record.Key, want.Reason, want.Key = "", nil, "", nil
+			if fmt.Sprintf("%+v", record) != fmt.Sprintf("%+v", want) {
+				t.Errorf("%s: %+v, want %+v", name, record, want)
 			}
 		}
-		opt.MaxBad, opt.BadTo = len(test.bad), &to
+		opt.MaxBad, opt.BadTo = len(test.bad), &badTo
 		if _, _, err := emitted(test.input, opt); err != nil {
-			t.Errorf("%s, as many as allowed: %v", name, err)
+			t.Errorf("%s: %d bad records with MaxBad = %d: %v", name, len(test.bad), opt.MaxBad, err)
 		}
 		if opt.MaxBad--; opt.MaxBad > 0 {
-			var wrong *InputError
-			if _, _, err := emitted(test.input, opt); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "bad records is reached") {
-				t.Errorf("%s, too many: %v", name, err)
+			var inputErr *InputError
+			if _, _, err := emitted(test.input, opt); !errors.As(err, &inputErr) || !strings.Contains(err.Error(), "bad records is reached") {
+				t.Errorf("%s: %d bad records with MaxBad = %d: %v, want an InputError", name, len(test.bad), opt.MaxBad, err)
 			}
 		}
-		// A load into a server gives the same result.
+		// A load into a server must give the same result.
 		s := redistest.DB(t)
 		var loaded bytes.Buffer
 		opt.BadTo, opt.MaxBad, opt.Checkpoint = &loaded, 0, filepath.Join(t.TempDir(), "checkpoint")
 		if report := load(t, s.URL(), []byte(test.input), opt); report.Bad != int64(len(test.bad)) || report.Errors > 0 {
-			t.Errorf("%s: %+v", name, report)
+			t.Errorf("%s: load: %+v, want %d bad records and no errors", name, report, len(test.bad))
 		}
 		if report := load(t, s.URL(), []byte(test.input), opt); report.Commands > 0 {
-			t.Errorf("%s: the second load: %+v", name, report)
+			t.Errorf("%s: second load: %+v, want no commands", name, report)
 		}
 	}
 }
 
-// TestSkipBadStops ends the load where it is unclear what follows.
+// TestSkipBadStops checks that errors after which the next record cannot be found end the load.
 func TestSkipBadStops(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ input, want string }{
@@ -141,8 +141,8 @@ func TestSkipBadStops(t *testing.T) {
 		"no comma":      {`[{"id":1} {"id":2}]`, `expected a comma or ] after a record, found '{'`},
 		"two commas":    {`[{"id":1},,{"id":2}]`, "expected a record after the comma, found ','"},
 		"first comma":   {`[{"id":1},]`, "expected a record after the comma, found ']'"},
-		"more":          {`[{"id":1}] x`, "expected the end of the input after the array, found 'x'"},
-		"open":          {`[{"id":1}`, "the input ends within the array: ] is missing"},
+		"trailing data": {`[{"id":1}] x`, "expected the end of the input after the array, found 'x'"},
+		"not closed":    {`[{"id":1}`, "the input ends within the array: ] is missing"},
 		"only a comma":  {`[,`, "expected a record, found a comma"},
 		"cut snapshot":  {"REDIS0003\xfe\x02\x00\x01a\x011", "truncated"},
 		"long":          {`[{"id":"` + strings.Repeat("x", 17<<20), "is a quote or a bracket left open?"},
@@ -160,9 +160,9 @@ func TestSkipBadStops(t *testing.T) {
 			opt.Format = JSON
 		}
 		_, _, err := emitted(test.input, opt)
-		var wrong *InputError
-		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: %v, expected %s", name, err, test.want)
+		var inputErr *InputError
+		if !errors.As(err, &inputErr) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %s", name, err, test.want)
 		}
 	}
 }

@@ -16,12 +16,12 @@ import (
 	"retwis/internal/require"
 )
 
-// TestRandomSnapshots makes a server write random data in random encodings, and loads them over
-// other data: the digests must agree.
+// TestRandomSnapshots loads snapshots of random data in random encodings over other data, and
+// compares the digests.
 func TestRandomSnapshots(t *testing.T) {
 	t.Parallel()
-	from, to := redistest.Own(t, debugging(t)...), redistest.Own(t, debugging(t)...)
-	source, target := from.Client(t), to.Client(t)
+	sourceServer, targetServer := redistest.Own(t, debugging(t)...), redistest.Own(t, debugging(t)...)
+	source, target := sourceServer.Client(t), targetServer.Client(t)
 	value := rapid.OneOf(
 		rapid.Custom(func(t *rapid.T) string { return strconv.FormatInt(rapid.Int64().Draw(t, "number"), 10) }),
 		rapid.Custom(func(t *rapid.T) string { return strconv.Itoa(rapid.IntRange(-5000, 5000).Draw(t, "small")) }),
@@ -43,39 +43,40 @@ func TestRandomSnapshots(t *testing.T) {
 		for range rapid.IntRange(0, 30).Draw(rt, "commands") {
 			commands = append(commands, randomCommand(rt, value, &last))
 		}
-		load(t, from.URL(), encode(t, commands...), Options{})
+		load(t, sourceServer.URL(), encode(t, commands...), Options{})
 		do(t, source, "SAVE")
-		data, err := os.ReadFile(filepath.Join(from.Dir(), "dump.rdb"))
+		data, err := os.ReadFile(filepath.Join(sourceServer.Dir(), "dump.rdb"))
 		require.OK(rt)(err)
 		if rapid.Bool().Draw(rt, "empty") { // otherwise the data of the previous round is replaced
 			do(t, target, "FLUSHALL")
 		}
-		report, err := loadURL(context.Background(), to.URL(), bytes.NewReader(data), Options{})
+		report, err := loadURL(context.Background(), targetServer.URL(), bytes.NewReader(data), Options{})
 		if err != nil || report.Errors > 0 {
-			rt.Fatalf("%v, %+v", err, report)
+			rt.Fatalf("load: %v, want no errors; report: %+v", err, report)
 		}
-		// Keys that are not in the snapshot stay: remove them.
+		// Remove the keys that are not in the snapshot.
 		names, err := source.Do(context.Background(), source.B().Keys().Pattern("*").Build()).AsStrSlice()
 		require.OK(rt)(err)
 		do(t, target, append([]string{"EVAL", `local keep = {}
 			for _, key in ipairs(ARGV) do keep[key] = true end
 			for _, key in ipairs(redis.call('KEYS', '*')) do if not keep[key] then redis.call('DEL', key) end end`, "0"}, names...)...)
 		if got, want := digest(t, target), digest(t, source); got != want {
-			rt.Fatalf("digest %s, expected %s after %d commands", got, want, len(commands))
+			rt.Fatalf("digest %s, want %s after %d commands", got, want, len(commands))
 		}
 	})
 }
 
-// randomCommand adds to one of a few keys.
+// randomCommand returns a random command for one of a few keys. last is the last ID of a stream
+// entry.
 func randomCommand(t *rapid.T, value *rapid.Generator[string], last *int) []any {
 	kind := rapid.SampledFrom([]string{"SET", "RPUSH", "SADD", "ZADD", "HSET", "XADD", "PEXPIREAT", "XDEL"}).Draw(t, "kind")
 	n := rapid.IntRange(0, 2).Draw(t, "key")
 	key := fmt.Sprint(kind, n)
-	values := func(of int) (all []any) {
-		for range of * rapid.IntRange(1, 150).Draw(t, "count") {
-			all = append(all, value.Draw(t, "value"))
+	values := func(multiple int) (values []any) {
+		for range multiple * rapid.IntRange(1, 150).Draw(t, "count") {
+			values = append(values, value.Draw(t, "value"))
 		}
-		return all
+		return values
 	}
 	switch kind {
 	case "SET":

@@ -16,22 +16,22 @@ import (
 	"retwis/internal/require"
 )
 
-// serverFiles has a directory for each server, with files that it wrote and a description of
-// their contents. With WRITE_FILES=1 in the environment, TestServerFiles writes those of the
-// server under test:
+// serverFiles has a directory for each server version, with files written by the server and a
+// description of their contents. With WRITE_FILES=1 in the environment, TestServerFiles writes the
+// files of the server under test:
 //
 //	WRITE_FILES=1 TESTFLAGS='-count=1 -run TestServerFiles' scripts/test-servers DIRECTORY ./bulk
 const serverFiles = "testdata/servers"
 
-// future is an expiry that no test will live to see, in milliseconds.
+// future is an expiry in the year 2100, in milliseconds.
 const future = 4_102_444_800_000
 
-// everything returns commands that make a server use each of its encodings of each type. Part 1
-// is sent before an append-only file is rewritten, part 2 after it.
-func everything(t *testing.T, part int) [][]string {
+// allEncodings returns commands that make a server use each encoding of each type. Part 1 is for
+// before the append-only file is rewritten, part 2 for after.
+func allEncodings(t *testing.T, part int) [][]string {
 	t.Helper()
-	var all [][]string
-	add := func(args ...string) { all = append(all, args) }
+	var commands [][]string
+	add := func(args ...string) { commands = append(commands, args) }
 	long := strings.Repeat("a long value ", 10)
 	if part == 2 {
 		add("SET", "later", "1")
@@ -45,7 +45,7 @@ func everything(t *testing.T, part int) [][]string {
 		add("SELECT", "9")
 		add("SET", "in a transaction", "yes")
 		add("EXEC")
-		return all
+		return commands
 	}
 	for _, n := range []string{"0", "-1", "12", "300", "-70000", "1099511627776", "-9223372036854775808", "1.50", "007", ""} {
 		add("SET", "number:"+n, n)
@@ -75,7 +75,7 @@ func everything(t *testing.T, part int) [][]string {
 		n := strconv.Itoa(i * i)
 		list, set, zset, hash = append(list, n), append(set, "m"+n), append(zset, n, "m"+n), append(hash, "f"+n, n)
 	}
-	all = append(all, list, set, zset, hash)
+	commands = append(commands, list, set, zset, hash)
 
 	for i := range 5 {
 		add("XADD", "stream", fmt.Sprint(i+1, "-1"), "n", strconv.Itoa(i), "text", "same fields")
@@ -114,7 +114,7 @@ func everything(t *testing.T, part int) [][]string {
 	add("HSET", "hash:small", "db", "3")
 	add("SELECT", "15")
 	add("SADD", "last", "database")
-	return all
+	return commands
 }
 
 // fieldsExpire reports whether the server under test supports fields with an expiry.
@@ -126,32 +126,32 @@ func fieldsExpire(t *testing.T) bool {
 	return len(info) == 1 && !info[0].IsNil()
 }
 
-// run sends commands.
+// run loads commands, which must not fail.
 func run(t *testing.T, s *redistest.Server, commands [][]string) {
 	t.Helper()
-	var all [][]any
+	var encoded [][]any
 	for _, c := range commands {
 		var args []any
 		for _, arg := range c {
 			args = append(args, arg)
 		}
-		all = append(all, args)
+		encoded = append(encoded, args)
 	}
-	if report := load(t, s.URL(), encode(t, all...), Options{}); report.Errors > 0 {
-		t.Fatal(report.Failures)
+	if report := load(t, s.URL(), encode(t, encoded...), Options{}); report.Errors > 0 {
+		t.Fatalf("failures: %+v", report.Failures)
 	}
 }
 
-// wrote is a server that has written its files.
-type wrote struct {
+// savedServer is a server that has written a snapshot and an append-only file.
+type savedServer struct {
 	*redistest.Server
-	snapshot string // path of the RDB
-	files    []File // of the append-only file
+	snapshot string // the path of the snapshot
+	files    []File // the files of the append-only file
 }
 
-// writer starts a server, fills it with everything, and makes it write a snapshot and an
-// append-only file.
-func writer(t *testing.T) wrote {
+// newSavedServer starts a server, stores data in all encodings, and makes the server write a
+// snapshot and an append-only file.
+func newSavedServer(t *testing.T) savedServer {
 	t.Helper()
 	config := append([]string{"appendonly yes", "list-compress-depth 1"}, debugging(t)...)
 	if !before7(t) {
@@ -162,23 +162,23 @@ func writer(t *testing.T) wrote {
 	do := func(args ...string) string {
 		text, err := c.Do(context.Background(), c.B().Arbitrary(args...).Build()).ToString()
 		if err != nil {
-			t.Fatal(args, err)
+			t.Fatalf("%s: %v", strings.Join(args, " "), err)
 		}
 		return text
 	}
-	run(t, s, everything(t, 1))
+	run(t, s, allEncodings(t, 1))
 	do("BGREWRITEAOF")
 	var info string
-	eventually(t, "the file is rewritten", func() bool {
+	eventually(t, "the append-only file is rewritten", func() bool {
 		info = do("INFO", "persistence")
 		return strings.Contains(info, "aof_rewrite_in_progress:0") && strings.Contains(info, "aof_rewrite_scheduled:0")
 	})
 	if !strings.Contains(info, "aof_last_bgrewrite_status:ok") {
-		t.Fatal(info)
+		t.Fatalf("BGREWRITEAOF failed: %s", info)
 	}
-	run(t, s, everything(t, 2))
+	run(t, s, allEncodings(t, 2))
 	do("SAVE")
-	w := wrote{Server: s, snapshot: filepath.Join(s.Dir(), "dump.rdb")}
+	w := savedServer{Server: s, snapshot: filepath.Join(s.Dir(), "dump.rdb")}
 	if before7(t) {
 		w.files = []File{openFile(filepath.Join(s.Dir(), "appendonly.aof"))}
 		return w
@@ -189,6 +189,7 @@ func writer(t *testing.T) wrote {
 	return w
 }
 
+// openFile returns the File at a path.
 func openFile(path string) File {
 	return File{Name: path, Open: func() (io.ReadCloser, error) { return os.Open(path) }}
 }
@@ -196,32 +197,32 @@ func openFile(path string) File {
 // loadFiles loads files into a server.
 func loadFiles(t *testing.T, s *redistest.Server, files []File, opt Options) Report {
 	t.Helper()
-	report, err := Load(context.Background(), clientOf(t, s), opt, files...)
+	report, err := Load(context.Background(), clientOptions(t, s), opt, files...)
 	require.OK(t)(err)
 	return report
 }
 
-// TestServerFiles loads the files that the server under test writes, and compares.
+// TestServerFiles loads the files that the server under test writes, and compares the data.
 func TestServerFiles(t *testing.T) {
 	t.Parallel()
-	w := writer(t)
+	w := newSavedServer(t)
 	want, sum := contents(t, w.Server), digest(t, w.Client(t))
 	if os.Getenv("WRITE_FILES") == "1" {
 		keepFiles(t, w, want)
 	}
 	s := redistest.Own(t, debugging(t)...)
 	for name, files := range map[string][]File{"snapshot": {openFile(w.snapshot)}, "append-only file": w.files} {
-		for how, opt := range variants() {
-			t.Run(name+", "+how, func(t *testing.T) {
+		for variant, opt := range variants() {
+			t.Run(name+", "+variant, func(t *testing.T) {
 				emptyAll(t, s)
 				run(t, s, [][]string{{"RPUSH", "long", "another type"}, {"HSET", "hash:small", "gone", "1"}, {"RPUSH", "list:large", "x"}, {"XADD", "stream", "9-9", "a", "b"}})
 				report := loadFiles(t, s, files, opt)
 				if report.Errors > 0 || report.Records == 0 || report.Replies != report.Commands {
-					t.Errorf("%+v", report)
+					t.Errorf("report: %+v, want records, one reply per command and no errors", report)
 				}
 				same(t, contents(t, s), want)
 				if got := digest(t, s.Client(t)); got != sum {
-					t.Errorf("digest %s, expected %s", got, sum)
+					t.Errorf("digest %s, want %s", got, sum)
 				}
 			})
 		}
@@ -238,14 +239,14 @@ func emptyAll(t *testing.T, s *redistest.Server) {
 }
 
 // keepFiles copies the files of a server to testdata.
-func keepFiles(t *testing.T, w wrote, facts []string) {
+func keepFiles(t *testing.T, w savedServer, facts []string) {
 	t.Helper()
 	c := w.Client(t)
 	info, err := c.Do(context.Background(), c.B().Info().Section("server").Build()).ToString()
 	require.OK(t)(err)
 	name := "redis-" + redistest.Version(t)
-	if _, rest, ok := strings.Cut(info, "valkey_version:"); ok {
-		version, _, _ := strings.Cut(rest, "\r")
+	if _, after, ok := strings.Cut(info, "valkey_version:"); ok {
+		version, _, _ := strings.Cut(after, "\r")
 		name = "valkey-" + version
 	} else if strings.Contains(info, "server_name:valkey") {
 		name = "valkey-" + redistest.Version(t)
@@ -273,12 +274,12 @@ func keepFiles(t *testing.T, w wrote, facts []string) {
 	}
 }
 
-// TestFilesOfOtherServers loads files written by other servers, newer and older ones.
+// TestFilesOfOtherServers loads files written by older and newer servers.
 func TestFilesOfOtherServers(t *testing.T) {
 	t.Parallel()
 	dirs, err := filepath.Glob(filepath.Join(serverFiles, "*"))
 	if err != nil || len(dirs) < 6 {
-		t.Fatalf("%d servers have files in %s, expected 6 or more: %v", len(dirs), serverFiles, err)
+		t.Fatalf("%d servers have files in %s, want 6 or more: %v", len(dirs), serverFiles, err)
 	}
 	s := redistest.Own(t)
 	for _, dir := range dirs {
@@ -300,35 +301,36 @@ func TestFilesOfOtherServers(t *testing.T) {
 	}
 }
 
-// compareFiles loads files and compares, except for features unknown to one of the servers.
+// compareFiles loads files and compares the contents, except for features that one of the servers
+// lacks.
 func compareFiles(t *testing.T, s *redistest.Server, files []File, want []string) {
 	t.Helper()
 	report := loadFiles(t, s, files, Options{})
 	got, want := contents(t, s), slices.Clone(want)
 	total := len(want)
-	without := func(facts *[]string, prefix string) {
+	remove := func(facts *[]string, prefix string) {
 		*facts = slices.DeleteFunc(*facts, func(line string) bool { return strings.HasPrefix(line, prefix) })
 	}
 	has := func(facts []string, prefix string) bool {
 		return slices.ContainsFunc(facts, func(line string) bool { return strings.HasPrefix(line, prefix) })
 	}
 	if before7(t) {
-		without(&want, "functions: ")
+		remove(&want, "functions: ")
 	}
 	if !fieldsExpire(t) {
-		without(&want, "expiry: ")
+		remove(&want, "expiry: ")
 	}
 	if unknown := len(want) < total; (report.Errors > 0) != unknown {
-		t.Errorf("%d errors: %+v", report.Errors, report.Failures)
+		t.Errorf("%d errors, want errors: %v; failures: %+v", report.Errors, unknown, report.Failures)
 	}
 	for _, f := range report.Failures {
 		if !strings.Contains(f.Error, "ERR unknown command") || !strings.HasPrefix(f.Text, "FUNCTION LOAD") && !strings.HasPrefix(f.Text, "HPEXPIREAT") {
-			t.Errorf("%+v", f)
+			t.Errorf("failure %+v, want only unknown commands", f)
 		}
 	}
 	if !has(got, "redis7: ") || !has(want, "redis7: ") {
-		without(&got, "redis7: ")
-		without(&want, "redis7: ")
+		remove(&got, "redis7: ")
+		remove(&want, "redis7: ")
 	}
 	same(t, got, want)
 }
@@ -340,8 +342,8 @@ func quoted(value any) string {
 		return strconv.Quote(v)
 	case []any:
 		var parts []string
-		for _, one := range v {
-			parts = append(parts, quoted(one))
+		for _, element := range v {
+			parts = append(parts, quoted(element))
 		}
 		return "[" + strings.Join(parts, " ") + "]"
 	}

@@ -12,28 +12,28 @@ import (
 	"pgregory.net/rapid"
 )
 
-// slice collects the values of a sequence.
-func slice[T any](t interface{ Fatal(...any) }, all iter.Seq2[T, error]) []T {
-	var some []T
-	for v, err := range all {
+// collect returns the values of a sequence.
+func collect[T any](t interface{ Fatal(...any) }, seq iter.Seq2[T, error]) []T {
+	var values []T
+	for v, err := range seq {
 		if err != nil {
 			t.Fatal(err)
 		}
-		some = append(some, v)
+		values = append(values, v)
 	}
-	return some
+	return values
 }
 
 // numbers returns "0" to "n-1".
 func numbers(n int) []string {
-	all := make([]string, n)
-	for i := range all {
-		all[i] = fmt.Sprint(i)
+	texts := make([]string, n)
+	for i := range texts {
+		texts[i] = fmt.Sprint(i)
 	}
-	return all
+	return texts
 }
 
-// All lists all items of a ring with their leases, whatever its size.
+// TestRingAll checks that All lists all items and leases of rings of several sizes.
 func TestRingAll(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
@@ -54,22 +54,22 @@ func TestRingAll(t *testing.T) {
 			leased[l.Item] = l.ID
 		}
 		seen := map[string]bool{}
-		for _, item := range slice(t, r.All(ctx)) {
+		for _, item := range collect(t, r.All(ctx)) {
 			seen[item.Item] = true
 			if item.LeaseID != leased[item.Item] {
-				t.Errorf("%q has the lease %q, not %q", item.Item, item.LeaseID, leased[item.Item])
+				t.Errorf("%q has the lease %q, want %q", item.Item, item.LeaseID, leased[item.Item])
 			}
 			if left := time.Until(item.LeasedUntil); (item.LeaseID != "") != (left > 59*time.Minute && left < 61*time.Minute) {
-				t.Errorf("%+v", item)
+				t.Errorf("item %+v, want the end of a lease in an hour for leased items only", item)
 			}
 		}
 		if len(seen) != size {
-			t.Errorf("%d items of %d are listed", len(seen), size)
+			t.Errorf("All lists %d items, want %d", len(seen), size)
 		}
 	}
 }
 
-// A lease can be returned and extended by its ID until it has ended.
+// TestLeaseByID checks that a lease can be returned and extended by its ID until the lease ends.
 func TestLeaseByID(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
@@ -84,36 +84,36 @@ func TestLeaseByID(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := NewRing(c, "ring")
+	reopened, err := NewRing(c, "ring")
 	if err != nil {
 		t.Fatal(err)
 	}
-	same := other.Lease(l.Item, l.ID)
-	for _, wrong := range []*Lease{other.Lease(l.Item, "x"), other.Lease("x", l.ID), other.Lease("", ""), other.Lease(l.Item, "")} {
-		if err := wrong.Return(ctx); !errors.Is(err, ErrLeaseOver) {
-			t.Errorf("%+v: %v", wrong, err)
+	byID := reopened.Lease(l.Item, l.ID)
+	for _, lease := range []*Lease{reopened.Lease(l.Item, "x"), reopened.Lease("x", l.ID), reopened.Lease("", ""), reopened.Lease(l.Item, "")} {
+		if err := lease.Return(ctx); !errors.Is(err, ErrLeaseOver) {
+			t.Errorf("Return of the wrong lease %+v: %v, want ErrLeaseOver", lease, err)
 		}
 	}
-	if err := same.Extend(ctx, time.Minute); err != nil {
+	if err := byID.Extend(ctx, time.Minute); err != nil {
 		t.Error(err)
 	}
-	if err := same.Return(ctx); err != nil {
+	if err := byID.Return(ctx); err != nil {
 		t.Error(err)
 	}
-	for _, again := range []*Lease{l, same, other.Lease(l.Item, "")} {
-		if err := again.Return(ctx); !errors.Is(err, ErrLeaseOver) {
-			t.Errorf("%+v: %v", again, err)
+	for _, lease := range []*Lease{l, byID, reopened.Lease(l.Item, "")} {
+		if err := lease.Return(ctx); !errors.Is(err, ErrLeaseOver) {
+			t.Errorf("Return of the ended lease %+v: %v, want ErrLeaseOver", lease, err)
 		}
 	}
 	if item, err := r.Next(ctx); err != nil || item != "item" {
-		t.Error(item, err)
+		t.Errorf("Next = %q, %v; want item", item, err)
 	}
 	if n, err := r.Len(ctx); err != nil || n != 1 {
-		t.Errorf("the item is in the ring %d times: %v", n, err)
+		t.Errorf("Len = %d, %v; want 1", n, err)
 	}
 }
 
-// All lists all IDs of a set, whatever its size.
+// TestRandomAll checks that All lists all IDs of sets of several sizes.
 func TestRandomAll(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
@@ -125,17 +125,17 @@ func TestRandomAll(t *testing.T) {
 		if _, err := r.PutMany(ctx, slices.Values(numbers(size))); err != nil {
 			t.Fatal(err)
 		}
-		all := slice(t, r.All(ctx))
-		slices.Sort(all)
+		ids := collect(t, r.All(ctx))
+		slices.Sort(ids)
 		want := numbers(size)
 		slices.Sort(want)
-		if all = slices.Compact(all); !slices.Equal(all, want) {
-			t.Errorf("%d ids of %d are listed", len(all), size)
+		if ids = slices.Compact(ids); !slices.Equal(ids, want) {
+			t.Errorf("All lists %d IDs, want %d", len(ids), size)
 		}
 	}
 }
 
-// A Recent behaves like a slice in memory.
+// TestRecentAgainstSlice compares a Recent with a slice.
 func TestRecentAgainstSlice(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), context.Background()
@@ -153,7 +153,7 @@ func TestRecentAgainstSlice(t *testing.T) {
 		}
 		r, err := OpenRecent(ctx, c, "recent")
 		if err != nil || r.Max() != max {
-			t.Fatal(r, err)
+			t.Fatalf("OpenRecent: %v, want a Recent of at most %d items", err, max)
 		}
 		want := []string{"first"} // newest first
 		item := rapid.Map(rapid.IntRange(0, 9), func(i int) string { return fmt.Sprint(i) })
@@ -161,7 +161,7 @@ func TestRecentAgainstSlice(t *testing.T) {
 			"put": func(t *rapid.T) {
 				items := rapid.SliceOfN(item, 0, 300).Draw(t, "items")
 				if n, err := r.PutMany(ctx, slices.Values(items)); err != nil || n != len(items) {
-					t.Fatal(n, err)
+					t.Fatalf("PutMany = %d, %v; want %d", n, err, len(items))
 				}
 				for _, item := range items {
 					want = slices.Insert(want, 0, item)
@@ -173,30 +173,30 @@ func TestRecentAgainstSlice(t *testing.T) {
 				before := len(want)
 				want = slices.DeleteFunc(want, func(item string) bool { return slices.Contains(items, item) })
 				if n, err := r.Remove(ctx, items...); err != nil || n != before-len(want) {
-					t.Fatal(n, before-len(want), err)
+					t.Fatalf("Remove = %d, %v; want %d", n, err, before-len(want))
 				}
 			},
 			"": func(t *rapid.T) {
-				if all := slice(t, r.All(ctx)); !slices.Equal(all, want) {
-					t.Fatalf("%q; want %q", all, want)
+				if items := collect(t, r.All(ctx)); !slices.Equal(items, want) {
+					t.Fatalf("All lists %q, want %q", items, want)
 				}
 				if n, err := r.Len(ctx); err != nil || n != int64(len(want)) {
-					t.Fatal(n, err)
+					t.Fatalf("Len = %d, %v; want %d", n, err, len(want))
 				}
 			},
 		})
 	})
 }
 
-// OpenRecent opens only a declared Recent.
+// TestOpenRecent checks that OpenRecent opens only a declared Recent.
 func TestOpenRecent(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
 	if _, err := OpenRecent(ctx, c, "nothing"); !errors.Is(err, ErrNotFound) {
-		t.Error(err)
+		t.Errorf("OpenRecent: %v, want ErrNotFound", err)
 	}
 	if _, err := OpenRecent(ctx, c, ""); err == nil {
-		t.Error("the empty key was accepted")
+		t.Error("OpenRecent accepted an empty key")
 	}
 	ring, err := NewRing(c, "ring")
 	if err != nil {
@@ -206,9 +206,9 @@ func TestOpenRecent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := OpenRecent(ctx, c, "ring"); !errors.Is(err, ErrDeclared) {
-		t.Error(err)
+		t.Errorf("OpenRecent: %v, want ErrDeclared", err)
 	}
-	// A set cannot be adopted; it is left unchanged.
+	// Adopt must reject a set, and must not declare the key.
 	if err := c.Do(ctx, c.B().Sadd().Key("set").Member("1").Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
@@ -217,9 +217,9 @@ func TestOpenRecent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := set.Adopt(ctx); !errors.Is(err, ErrForeign) {
-		t.Error(err)
+		t.Errorf("Adopt: %v, want ErrForeign", err)
 	}
 	if n, err := c.Do(ctx, c.B().Exists().Key("set.meta").Build()).AsInt64(); err != nil || n != 0 {
-		t.Error(n, err)
+		t.Errorf("EXISTS set.meta = %d, %v; want 0", n, err)
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"retwis/internal/redistest"
 )
 
-// A Ring and a Recent leave a key alone that holds something else.
+// TestKeyOfAnotherKind checks that a Ring and a Recent reject keys of another kind and do not
+// change the keys.
 func TestKeyOfAnotherKind(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
@@ -38,40 +39,41 @@ func TestKeyOfAnotherKind(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := r.Put(ctx, "1"); !errors.Is(err, ErrDeclared) {
-			t.Errorf("%s: Put: %v", key, err)
+			t.Errorf("%s: Put: %v, want ErrDeclared", key, err)
 		}
 		if _, err := r.Next(ctx); !errors.Is(err, ErrDeclared) {
-			t.Errorf("%s: Next: %v", key, err)
+			t.Errorf("%s: Next: %v, want ErrDeclared", key, err)
 		}
 		if _, err := r.Take(ctx, time.Minute); !errors.Is(err, ErrDeclared) {
-			t.Errorf("%s: Take: %v", key, err)
+			t.Errorf("%s: Take: %v, want ErrDeclared", key, err)
 		}
 		if _, err := r.Remove(ctx, "1"); !errors.Is(err, ErrDeclared) {
-			t.Errorf("%s: Remove: %v", key, err)
+			t.Errorf("%s: Remove: %v, want ErrDeclared", key, err)
 		}
 		if _, err := r.Len(ctx); !errors.Is(err, ErrDeclared) {
-			t.Errorf("%s: Len: %v", key, err)
+			t.Errorf("%s: Len: %v, want ErrDeclared", key, err)
 		}
 	}
 	if members, err := c.Do(ctx, c.B().Zrange().Key("rooms").Min("0").Max("-1").Build()).AsStrSlice(); err != nil || strings.Join(members, "") != "entry" {
-		t.Fatal(members, err)
+		t.Fatalf("ZRANGE = %v, %v; want entry", members, err)
 	}
 	if items, err := recent.Newest(ctx, 3); err != nil || strings.Join(items, "") != "cba" {
-		t.Fatal(items, err)
+		t.Fatalf("Newest = %v, %v; want cba", items, err)
 	}
 	other, err := NewRecent(c, "rooms", 3)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := other.Newest(ctx, 1); !errors.Is(err, ErrDeclared) {
-		t.Error(err)
+		t.Errorf("Newest: %v, want ErrDeclared", err)
 	}
 	if _, err := other.Len(ctx); !errors.Is(err, ErrDeclared) {
-		t.Error(err)
+		t.Errorf("Len: %v, want ErrDeclared", err)
 	}
 }
 
-// A list that another program made is rejected; Adopt turns it into a Recent.
+// TestForeignList checks that keys of other programs are rejected, and that Adopt turns a list into
+// a Recent.
 func TestForeignList(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
@@ -94,13 +96,13 @@ func TestForeignList(t *testing.T) {
 		"Ring.Put":   func() error { return ring.Put(ctx, "e") },
 	} {
 		if err := write(); !errors.Is(err, ErrForeign) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v, want ErrForeign", name, err)
 		}
 	}
 	if items, err := c.Do(ctx, c.B().Lrange().Key("list").Start(0).Stop(-1).Build()).AsStrSlice(); err != nil || strings.Join(items, "") != "cba" {
-		t.Fatal(items, err)
+		t.Fatalf("LRANGE = %v, %v; want cba", items, err)
 	}
-	// The next Put cuts it to its cap.
+	// The first Put after Adopt shortens the list to its maximum length.
 	if err := recent.Adopt(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -108,16 +110,16 @@ func TestForeignList(t *testing.T) {
 		t.Fatal(err)
 	}
 	if items, err := recent.Newest(ctx, 5); err != nil || strings.Join(items, "") != "dc" {
-		t.Fatal(items, err)
+		t.Fatalf("Newest = %v, %v; want dc", items, err)
 	}
 }
 
-// All structures work on a Cluster.
+// TestCluster checks that all collections work on a Cluster.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	c, ctx := redistest.Cluster(t, 3).Client(t), t.Context()
 	if _, err := NewRing(c, "ring"); err == nil || !strings.Contains(err.Error(), `call it "{ring}"`) {
-		t.Fatalf("a ring without a hash tag: %v", err)
+		t.Fatalf("NewRing without a hash tag: %v, want an error with a hint", err)
 	}
 	ring, err := NewRing(c, "{ring}")
 	if err != nil {
@@ -132,14 +134,14 @@ func TestCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n, err := ring.PutMany(ctx, slices.Values([]string{"a", "b"})); err != nil || n != 2 {
-		t.Fatal(n, err)
+		t.Fatalf("PutMany = %v, %v; want 2", n, err)
 	}
 	l, err := ring.Take(ctx, time.Minute)
 	if err != nil || l.Item != "a" {
-		t.Fatal(l, err)
+		t.Fatalf("Take = %v, %v; want a", l, err)
 	}
 	if item, err := ring.Next(ctx); err != nil || item != "b" {
-		t.Fatal(item, err)
+		t.Fatalf("Next = %v, %v; want b", item, err)
 	}
 	if err := l.Return(ctx); err != nil {
 		t.Fatal(err)
@@ -148,12 +150,12 @@ func TestCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	if items, err := recent.Newest(ctx, 5); err != nil || strings.Join(items, "") != "32" {
-		t.Fatal(items, err)
+		t.Fatalf("Newest = %v, %v; want 32", items, err)
 	}
 	if n, err := random.PutMany(ctx, slices.Values([]string{"x", "y"})); err != nil || n != 2 {
-		t.Fatal(n, err)
+		t.Fatalf("PutMany = %v, %v; want 2", n, err)
 	}
-	if some, err := random.DrawEach(ctx, 5); err != nil || len(some) != 5 {
-		t.Fatal(some, err)
+	if ids, err := random.DrawEach(ctx, 5); err != nil || len(ids) != 5 {
+		t.Fatalf("DrawEach = %v, %v; want 5 items", ids, err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"retwis/internal/redistest"
 )
 
-// server returns a client of a new server.
+// server starts a server and returns a client, and a function that closes both.
 func server() (rueidis.Client, func()) {
 	urls, stop := redistest.Example(1)
 	opt, err := rueidis.ParseURL(urls[0])
@@ -22,13 +22,14 @@ func server() (rueidis.Client, func()) {
 	return client, func() { client.Close(); stop() }
 }
 
+// must panics on an error.
 func must(err error) {
 	if err != nil {
 		panic(err)
 	}
 }
 
-// A Ring hands out work in rotation; the item of a worker that crashed comes round again.
+// A Ring hands out items in rotation. A leased item is not handed out until the lease ends.
 func ExampleRing() {
 	client, stop := server()
 	defer stop()
@@ -45,7 +46,7 @@ func ExampleRing() {
 	must(err)
 	fmt.Println(first.Item, second.Item)
 	_, err = feeds.Take(ctx, time.Minute)
-	fmt.Println(err != nil) // all are leased
+	fmt.Println(err != nil) // all items are leased
 	must(first.Return(ctx))
 	again, err := feeds.Take(ctx, time.Minute)
 	must(err)
@@ -72,7 +73,7 @@ func ExampleRandom() {
 	// Output: 2 true
 }
 
-// This keeps the newest three items.
+// A Recent keeps the newest items, here three.
 func ExampleRecent() {
 	client, stop := server()
 	defer stop()
@@ -87,7 +88,7 @@ func ExampleRecent() {
 	// Output: [5 4 3]
 }
 
-// This puts one ID on many lists, and reads one of them in pages.
+// This example adds IDs to several lists and reads one list in pages.
 func ExampleTimelines() {
 	client, stop := server()
 	defer stop()
@@ -98,8 +99,8 @@ func ExampleTimelines() {
 	for _, post := range []int64{1, 2, 4, 5} {
 		must(timelines.Put(ctx, post, "posts:ada", "posts:grace", "posts:edsger"))
 	}
-	must(timelines.Put(ctx, 3, "posts:ada")) // late
-	must(timelines.Put(ctx, 5, "posts:ada")) // again
+	must(timelines.Put(ctx, 3, "posts:ada")) // out of order
+	must(timelines.Put(ctx, 5, "posts:ada")) // a duplicate
 
 	page, err := timelines.Select(ctx, "posts:ada", 0, 2)
 	must(err)

@@ -19,33 +19,33 @@ func TestRandom(t *testing.T) {
 		ids = append(ids, fmt.Sprint(i))
 	}
 	if n, err := r.PutMany(ctx, slices.Values(append(ids, "1"))); err != nil || n != 1200 {
-		t.Fatal(n, err)
+		t.Fatalf("PutMany = %v, %v; want 1200", n, err)
 	}
-	some, err := r.Draw(ctx, 100)
-	slices.Sort(some)
-	if err != nil || len(slices.Compact(some)) != 100 {
-		t.Fatal(some, err)
+	drawn, err := r.Draw(ctx, 100)
+	slices.Sort(drawn)
+	if err != nil || len(slices.Compact(drawn)) != 100 {
+		t.Fatalf("Draw = %v, %v; want 100 different IDs", drawn, err)
 	}
 	if n, err := r.Remove(ctx, ids[3:]...); err != nil || n != 1197 {
-		t.Fatal(n, err)
+		t.Fatalf("Remove = %v, %v; want 1197", n, err)
 	}
-	each, err := r.DrawEach(ctx, 50)
-	if err != nil || len(each) != 50 {
-		t.Fatal(each, err)
+	repeated, err := r.DrawEach(ctx, 50)
+	if err != nil || len(repeated) != 50 {
+		t.Fatalf("DrawEach = %v, %v; want 50 items", repeated, err)
 	}
 	if has, err := r.Has(ctx, "0", "5", "2"); err != nil || !slices.Equal(has, []bool{true, false, true}) {
-		t.Fatal(has, err)
+		t.Fatalf("Has = %v, %v; want true false true", has, err)
 	}
 	if taken, err := r.Take(ctx, 5); err != nil || len(taken) != 3 {
-		t.Fatal(taken, err)
+		t.Fatalf("Take = %v, %v; want 3 items", taken, err)
 	}
 	if n, err := r.Len(ctx); err != nil || n != 0 {
-		t.Fatal(n, err)
+		t.Fatalf("Len = %v, %v; want 0", n, err)
 	}
 	if _, err := r.Draw(ctx, -1); !errors.Is(err, ErrValue) {
-		t.Fatal(err)
+		t.Fatalf("Draw: %v, want ErrValue", err)
 	}
 	if _, err := r.PutMany(ctx, slices.Values([]string{"a", ""})); !errors.Is(err, ErrValue) {
-		t.Fatal(err)
+		t.Fatalf("PutMany: %v, want ErrValue", err)
 	}
 }

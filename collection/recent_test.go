@@ -18,10 +18,10 @@ func TestRecent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if items, err := r.Newest(ctx, 10); err != nil || strings.Join(items, "") != "dcb" {
-		t.Fatal(items, err)
+		t.Fatalf("Newest = %v, %v; want dcb", items, err)
 	}
 	if items, err := r.Newest(ctx, 2); err != nil || strings.Join(items, "") != "dc" {
-		t.Fatal(items, err)
+		t.Fatalf("Newest = %v, %v; want dc", items, err)
 	}
 	var many []string
 	for i := range 450 {
@@ -31,16 +31,16 @@ func TestRecent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if items, err := r.Newest(ctx, 10); err != nil || strings.Join(items, " ") != "449 448 447" {
-		t.Fatal(items, err)
+		t.Fatalf("Newest = %v, %v; want 449 448 447", items, err)
 	}
 	if n, err := r.Len(ctx); err != nil || n != 3 {
-		t.Fatal(n, err)
+		t.Fatalf("Len = %v, %v; want 3", n, err)
 	}
 	other, err := NewRecent(c, "recent", 4)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := other.Put(ctx, "x"); !errors.Is(err, ErrDeclared) {
-		t.Fatal(err)
+		t.Fatalf("Put: %v, want ErrDeclared", err)
 	}
 }

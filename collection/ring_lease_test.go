@@ -11,7 +11,7 @@ import (
 	"retwis/internal/redistest"
 )
 
-// A lease lasts at least as long as requested, whatever part of a millisecond it started in.
+// TestLeaseIsNeverShort checks that rounding to milliseconds does not shorten a lease.
 func TestLeaseIsNeverShort(t *testing.T) {
 	t.Parallel()
 	r, err := NewRing(client(t), "ring")
@@ -24,10 +24,10 @@ func TestLeaseIsNeverShort(t *testing.T) {
 	}
 	for _, lease := range []time.Duration{3 * time.Millisecond, 3900 * time.Microsecond} {
 		for i := range 60 {
-			begin := time.Now()
+			start := time.Now()
 			l := takeNext(t, r, lease)
 			if i%2 == 1 {
-				begin = time.Now()
+				start = time.Now()
 				if err := l.Extend(ctx, lease); errors.Is(err, ErrLeaseOver) {
 					continue
 				} else if err != nil {
@@ -35,8 +35,8 @@ func TestLeaseIsNeverShort(t *testing.T) {
 				}
 			}
 			next := takeNext(t, r, time.Minute)
-			if lasted := time.Since(begin); lasted < lease {
-				t.Fatalf("a lease of %v was over after %v", lease, lasted)
+			if lasted := time.Since(start); lasted < lease {
+				t.Fatalf("a lease of %v ended after %v", lease, lasted)
 			}
 			if err := next.Return(ctx); err != nil {
 				t.Fatal(err)
@@ -45,8 +45,8 @@ func TestLeaseIsNeverShort(t *testing.T) {
 	}
 }
 
-// The clock of the server decides whether a lease is over: that of this machine is off by 26
-// years here.
+// TestLeasedWithAWrongClock checks that the clock of the server decides whether a lease is over. In
+// the test, the clock of this machine is off by 26 years.
 func TestLeasedWithAWrongClock(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -65,7 +65,7 @@ func TestLeasedWithAWrongClock(t *testing.T) {
 				waitOver(t, c, r)
 			}
 			if items, err := r.Leased(t.Context(), ""); err != nil || len(items) != want {
-				t.Errorf("a lease of %v: %v %v", lease, items, err)
+				t.Errorf("after a lease of %v, Leased = %v, %v; want %d items", lease, items, err, want)
 			}
 			if want == 1 {
 				if err := l.Return(t.Context()); err != nil {
@@ -80,7 +80,7 @@ func TestLeasedWithAWrongClock(t *testing.T) {
 func waitOver(t *testing.T, c rueidis.Client, r *Ring) {
 	t.Helper()
 	for {
-		ends, err := c.Do(t.Context(), c.B().Zscore().Key(r.set.Key).Member("item").Build()).AsFloat64()
+		expiry, err := c.Do(t.Context(), c.B().Zscore().Key(r.set.Key).Member("item").Build()).AsFloat64()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,13 +88,13 @@ func waitOver(t *testing.T, c rueidis.Client, r *Ring) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if float64(now[0]*1000+now[1]/1000) >= ends {
+		if float64(now[0]*1000+now[1]/1000) >= expiry {
 			return
 		}
 	}
 }
 
-// takeNext takes the next item of a ring as soon as possible.
+// takeNext takes the next item of a ring. It polls while all items are leased.
 func takeNext(t *testing.T, r *Ring, lease time.Duration) *Lease {
 	t.Helper()
 	for {
@@ -109,8 +109,8 @@ func takeNext(t *testing.T, r *Ring, lease time.Duration) *Lease {
 	}
 }
 
-// A lease that has expired is over, even if no other worker has taken its item: it cannot be used
-// any more, and the item comes back.
+// TestLeaseOver checks that an expired lease cannot be used, even if no other worker has taken the
+// item, and that the item is handed out again.
 func TestLeaseOver(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
@@ -130,14 +130,14 @@ func TestLeaseOver(t *testing.T) {
 		waitOver(t, c, r)
 		for range 2 {
 			if err := use(l); !errors.Is(err, ErrLeaseOver) {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("%s: %v, want ErrLeaseOver", name, err)
 			}
 		}
 		if n, err := r.Len(ctx); n != 1 || err != nil {
-			t.Errorf("%s: the ring has %d items: %v", name, n, err)
+			t.Errorf("%s: Len = %d, %v; want 1", name, n, err)
 		}
 		if again, err := r.Take(ctx, time.Minute); err != nil || again.Item != "item" {
-			t.Errorf("%s: %+v %v", name, again, err)
+			t.Errorf("%s: Take = %+v, %v; want item", name, again, err)
 		}
 	}
 }

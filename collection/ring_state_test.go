@@ -19,13 +19,13 @@ func run(t testing.TB, c rueidis.Client, words ...string) string {
 	t.Helper()
 	reply := c.Do(t.Context(), c.B().Arbitrary(words...).Build())
 	if err := reply.Error(); err != nil && !rueidis.IsRedisNil(err) {
-		t.Fatal(words, err)
+		t.Fatalf("%q: %v", words, err)
 	}
 	value, _ := reply.ToAny()
 	return fmt.Sprint(value)
 }
 
-// newRing returns a ring with some items.
+// newRing returns a ring with the given items.
 func newRing(t testing.TB, c rueidis.Client, items ...string) *Ring {
 	t.Helper()
 	r, err := NewRing(c, "ring")
@@ -38,7 +38,7 @@ func newRing(t testing.TB, c rueidis.Client, items ...string) *Ring {
 	return r
 }
 
-// Whichever key of a ring is lost, its items are handed out again, or can be put again.
+// TestLostKeys checks that a ring with a lost key can be filled again and hands out all items.
 func TestLostKeys(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{"ring", "ring.content"} {
@@ -46,10 +46,10 @@ func TestLostKeys(t *testing.T) {
 		r := newRing(t, c, "a", "b", "c")
 		lost := takeNext(t, r, time.Millisecond)
 		if run(t, c, "DEL", key) != "1" {
-			t.Fatal("missing key", key)
+			t.Fatalf("the key %s does not exist", key)
 		}
 		if err := lost.Return(ctx); !errors.Is(err, ErrLeaseOver) {
-			t.Errorf("%s: %v", key, err)
+			t.Errorf("%s is lost: Return: %v, want ErrLeaseOver", key, err)
 		}
 		if _, err := r.PutMany(ctx, slices.Values([]string{"a", "b", "c"})); err != nil {
 			t.Fatal(err)
@@ -60,34 +60,34 @@ func TestLostKeys(t *testing.T) {
 		}
 		slices.Sort(got)
 		if !slices.Equal(got, []string{"a", "b", "c"}) {
-			t.Errorf("%s is lost: %q", key, got)
+			t.Errorf("%s is lost: took %q, want a, b and c", key, got)
 		}
 		if n, err := r.Len(ctx); n != 3 || err != nil {
-			t.Errorf("%s is lost: %d %v", key, n, err)
+			t.Errorf("%s is lost: Len = %d, %v; want 3", key, n, err)
 		}
 	}
 }
 
-// Setting back the clock of the server does not prolong a lease.
+// TestClockSetBack checks that setting back the clock of the server does not prolong leases.
 func TestClockSetBack(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
 	r := newRing(t, c, "item", "kept")
 	takeNext(t, r, 2*time.Millisecond)
 	kept := takeNext(t, r, time.Minute)
-	// As if the clock had been an hour ahead until now.
+	// Simulate a clock that was an hour ahead until now.
 	const hour = 3_600_000
 	for _, item := range []string{"item", "kept"} {
 		run(t, c, "ZINCRBY", "ring", strconv.Itoa(hour), item)
 	}
 	var last, ahead int64
 	if _, err := fmt.Sscan(run(t, c, "HGET", "ring.content", ""), &last, &ahead); err != nil || ahead != 0 {
-		t.Fatal(err, ahead)
+		t.Fatalf("the clock is %d ms ahead, %v; want 0", ahead, err)
 	}
 	run(t, c, "HSET", "ring.content", "", fmt.Sprint(last+hour, " ", ahead))
 	for i := range 3 {
 		if l := takeNext(t, r, 2*time.Millisecond); l.Item != "item" {
-			t.Fatal(i, l.Item)
+			t.Fatalf("lease %d is of %q, want item", i, l.Item)
 		}
 	}
 	if err := kept.Extend(ctx, time.Minute); err != nil {
@@ -98,17 +98,18 @@ func TestClockSetBack(t *testing.T) {
 	now := run(t, c, "TIME")
 	var seconds, micros int64
 	if _, err := fmt.Sscanf(now, "[%d %d]", &seconds, &micros); err != nil {
-		t.Fatal(now, err)
+		t.Fatalf("TIME = %s: %v", now, err)
 	}
 	if err != nil || len(items) != 1 || items[0].LeasedUntil.Sub(time.Unix(seconds, 0)) > 2*time.Minute {
-		t.Errorf("%v at %s: %v", items, now, err)
+		t.Errorf("at %s, Leased = %v, %v; want the item kept for at most two minutes", now, items, err)
 	}
 	if err := kept.Return(ctx); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// Items are handed out and leased even when the memory of the server is full.
+// TestRingInFullMemory checks that items are handed out and leased if the memory of the server is
+// full.
 func TestRingInFullMemory(t *testing.T) {
 	t.Parallel()
 	s, ctx := redistest.Own(t), t.Context()
@@ -117,7 +118,7 @@ func TestRingInFullMemory(t *testing.T) {
 	l := takeNext(t, r, time.Minute)
 	run(t, c, "CONFIG", "SET", "maxmemory", "1")
 	if item, err := r.Next(ctx); item != "b" || err != nil {
-		t.Error(item, err)
+		t.Errorf("Next = %q, %v; want b", item, err)
 	}
 	if err := l.Extend(ctx, time.Minute); err != nil {
 		t.Error(err)
@@ -126,17 +127,17 @@ func TestRingInFullMemory(t *testing.T) {
 		t.Error(err)
 	}
 	if l, err := r.Take(ctx, time.Minute); err != nil || l.Item != "b" {
-		t.Error(l, err)
+		t.Errorf("Take = %v, %v; want b", l, err)
 	}
 	if l, err := r.TakeItem(ctx, "a", "ada", time.Minute); err != nil || l.Item != "a" {
-		t.Error(l, err)
+		t.Errorf("TakeItem = %v, %v; want a", l, err)
 	}
 	if n, err := r.Remove(ctx, "a"); err != nil || n != 1 {
-		t.Error(n, err)
+		t.Errorf("Remove = %v, %v; want 1", n, err)
 	}
 }
 
-// If one of its keys holds something else, a ring writes to none of them.
+// TestRingOfAnotherKind checks that a ring writes nothing if one of its keys has another type.
 func TestRingOfAnotherKind(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{"ring", "ring.content"} {
@@ -146,99 +147,100 @@ func TestRingOfAnotherKind(t *testing.T) {
 			l := takeNext(t, r, time.Millisecond)
 			run(t, c, "DEL", key)
 			run(t, c, command...)
-			state := func() (all string) {
+			state := func() (dumps string) {
 				for _, key := range []string{"ring", "ring.content", "ring.meta"} {
-					all += fmt.Sprintf("%q ", run(t, c, "DUMP", key))
+					dumps += fmt.Sprintf("%q ", run(t, c, "DUMP", key))
 				}
-				return all
+				return dumps
 			}
 			before := state()
 			for name, err := range map[string]error{
-				"Put":    r.Put(ctx, "c"),
-				"Next":   second(r.Next(ctx)),
-				"Take":   second(r.Take(ctx, time.Minute)),
-				"Item":   second(r.TakeItem(ctx, "b", "", time.Minute)),
-				"Remove": second(r.Remove(ctx, "b")),
-				"Return": l.Return(ctx),
-				"Extend": l.Extend(ctx, time.Minute),
+				"Put":      r.Put(ctx, "c"),
+				"Next":     errorOf(r.Next(ctx)),
+				"Take":     errorOf(r.Take(ctx, time.Minute)),
+				"TakeItem": errorOf(r.TakeItem(ctx, "b", "", time.Minute)),
+				"Remove":   errorOf(r.Remove(ctx, "b")),
+				"Return":   l.Return(ctx),
+				"Extend":   l.Extend(ctx, time.Minute),
 			} {
 				if err == nil {
-					t.Errorf("%v: %s succeeds", command, name)
+					t.Errorf("after %v, %s succeeded, want an error", command, name)
 				}
 			}
 			if after := state(); after != before {
-				t.Errorf("%v: %s, before %s", command, after, before)
+				t.Errorf("after %v, the keys are %s, want %s", command, after, before)
 			}
 		}
 	}
 }
 
-func second[V any](_ V, err error) error { return err }
+// errorOf returns the error of a result.
+func errorOf[V any](_ V, err error) error { return err }
 
-// A ring is a queue of waiting items and a set of leased ones.
+// TestRingProperty compares a ring with a queue of waiting items and a set of leased items.
 func TestRingProperty(t *testing.T) {
 	t.Parallel()
 	c := client(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		run(t, c, "FLUSHDB")
 		r, ctx := newRing(t, c), t.Context()
-		var waits []string
+		var waiting []string
 		leased := map[string]*Lease{}
 		item := rapid.SampledFrom([]string{"a", "b", "c", "d"})
-		drop := func(item string) { waits = slices.DeleteFunc(waits, func(w string) bool { return w == item }) }
+		stopWaiting := func(item string) { waiting = slices.DeleteFunc(waiting, func(w string) bool { return w == item }) }
 		rt.Repeat(map[string]func(*rapid.T){
 			"put": func(rt *rapid.T) {
 				x := item.Draw(rt, "item")
 				if err := r.Put(ctx, x); err != nil {
 					rt.Fatal(err)
 				}
-				if leased[x] == nil && !slices.Contains(waits, x) {
-					waits = append(waits, x)
+				if leased[x] == nil && !slices.Contains(waiting, x) {
+					waiting = append(waiting, x)
 				}
 			},
 			"next": func(rt *rapid.T) {
 				got, err := r.Next(ctx)
-				if len(waits) == 0 {
+				if len(waiting) == 0 {
 					if !errors.Is(err, ErrNotFound) {
-						rt.Fatal(got, err)
+						rt.Fatalf("Next = %q, %v; want ErrNotFound", got, err)
 					}
 					return
 				}
-				if err != nil || got != waits[0] {
-					rt.Fatal(got, waits, err)
+				if err != nil || got != waiting[0] {
+					rt.Fatalf("Next = %q, %v; want the first of %q", got, err, waiting)
 				}
-				waits = append(waits[1:], got)
+				waiting = append(waiting[1:], got)
 			},
 			"take": func(rt *rapid.T) {
 				l, err := r.Take(ctx, time.Hour)
-				if len(waits) == 0 {
+				if len(waiting) == 0 {
 					var empty *EmptyError
 					if !errors.As(err, &empty) || (empty.Retry < 0) != (len(leased) == 0) {
-						rt.Fatal(l, err)
+						rt.Fatalf("Take = %+v, %v; want an EmptyError", l, err)
 					}
 					return
 				}
-				if err != nil || l.Item != waits[0] {
-					rt.Fatal(l, waits, err)
+				if err != nil || l.Item != waiting[0] {
+					rt.Fatalf("Take = %+v, %v; want the first of %q", l, err, waiting)
 				}
-				waits, leased[l.Item] = waits[1:], l
+				waiting, leased[l.Item] = waiting[1:], l
 			},
-			"take one": func(rt *rapid.T) {
+			"take item": func(rt *rapid.T) {
 				x := item.Draw(rt, "item")
 				l, err := r.TakeItem(ctx, x, "ada", time.Hour)
 				switch {
 				case leased[x] != nil:
 					if !errors.Is(err, ErrLeased) {
-						rt.Fatal(err)
+						rt.Fatalf("TakeItem of a leased item: %v, want ErrLeased", err)
 					}
-				case !slices.Contains(waits, x):
+				case !slices.Contains(waiting, x):
 					if !errors.Is(err, ErrNotFound) {
-						rt.Fatal(err)
+						rt.Fatalf("TakeItem of a missing item: %v, want ErrNotFound", err)
 					}
 				case err != nil:
 					rt.Fatal(err)
 				default:
-					drop(x)
+					stopWaiting(x)
 					leased[x] = l
 				}
 			},
@@ -252,7 +254,7 @@ func TestRingProperty(t *testing.T) {
 				var err error
 				if rapid.Bool().Draw(rt, "return") {
 					err = l.Return(ctx)
-					waits = append(waits, x)
+					waiting = append(waiting, x)
 				} else {
 					err = l.Remove(ctx)
 				}
@@ -262,10 +264,10 @@ func TestRingProperty(t *testing.T) {
 			},
 			"remove": func(rt *rapid.T) {
 				x := item.Draw(rt, "item")
-				if n, err := r.Remove(ctx, x); err != nil || (n == 1) != (leased[x] != nil || slices.Contains(waits, x)) {
-					rt.Fatal(n, err)
+				if n, err := r.Remove(ctx, x); err != nil || (n == 1) != (leased[x] != nil || slices.Contains(waiting, x)) {
+					rt.Fatalf("Remove of %q = %d, %v; waiting %q, leased %v", x, n, err, waiting, leased)
 				}
-				drop(x)
+				stopWaiting(x)
 				delete(leased, x)
 			},
 			"": func(rt *rapid.T) {
@@ -273,15 +275,15 @@ func TestRingProperty(t *testing.T) {
 				for entry, err := range r.All(ctx) {
 					l := leased[entry.Item]
 					if err != nil || (l == nil) != (entry.LeaseID == "") || l != nil && l.ID != entry.LeaseID {
-						rt.Fatal(entry, l, err)
+						rt.Fatalf("All lists %+v, %v; want the lease %+v", entry, err, l)
 					}
 					n++
 				}
-				if count, err := r.Len(ctx); err != nil || n != len(waits)+len(leased) || count != int64(n) {
-					rt.Fatal(n, count, waits, leased, err)
+				if count, err := r.Len(ctx); err != nil || n != len(waiting)+len(leased) || count != int64(n) {
+					rt.Fatalf("All lists %d items, Len = %d, %v; waiting %q, leased %v", n, count, err, waiting, leased)
 				}
 				if found, err := r.Leased(ctx, ""); err != nil || len(found) != len(leased) {
-					rt.Fatal(found, leased, err)
+					rt.Fatalf("Leased = %+v, %v; want %d items", found, err, len(leased))
 				}
 			},
 		})

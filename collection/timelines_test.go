@@ -13,18 +13,19 @@ import (
 	"retwis/internal/redistest"
 )
 
-// naive is a list as a reader of the documentation would write it.
-type naive struct {
+// naiveTimeline is a simple list in memory with the documented behavior.
+type naiveTimeline struct {
 	ids        []int64
 	max, slack int
 }
 
-func (n *naive) put(id int64) {
-	at, found := slices.BinarySearchFunc(n.ids, id, func(a, b int64) int { return int(b - a) })
-	if found || at == len(n.ids) && at >= n.max {
+// put adds an ID.
+func (n *naiveTimeline) put(id int64) {
+	i, found := slices.BinarySearchFunc(n.ids, id, func(a, b int64) int { return int(b - a) })
+	if found || i == len(n.ids) && i >= n.max {
 		return
 	}
-	n.ids = slices.Insert(n.ids, at, id)
+	n.ids = slices.Insert(n.ids, i, id)
 	if len(n.ids) > n.max+n.slack {
 		n.ids = n.ids[:n.max]
 	}
@@ -42,7 +43,7 @@ func TestTimelinesModel(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		want := naive{max: max, slack: lists.MaxLen() - max}
+		want := naiveTimeline{max: max, slack: lists.MaxLen() - max}
 		for _, id := range rapid.SliceOfN(rapid.Int64Range(1, 30), 0, 60).Draw(rt, "ids") {
 			if err := lists.Put(t.Context(), id, key); err != nil {
 				rt.Fatal(err)
@@ -51,22 +52,23 @@ func TestTimelinesModel(t *testing.T) {
 		}
 		got, err := lists.Select(t.Context(), key, 0, 100)
 		if err != nil || !slices.Equal(got, want.ids) {
-			rt.Fatalf("the list is %v (%v), expected %v", got, err, want.ids)
+			rt.Fatalf("Select = %v, %v; want %v", got, err, want.ids)
 		}
-		// From any ID, even a missing one, the IDs after it follow.
+		// Select continues after any ID, even an ID that is not on the list.
 		after := rapid.Int64Range(1, 31).Draw(rt, "after")
-		rest := slices.DeleteFunc(slices.Clone(want.ids), func(id int64) bool { return id >= after })
+		older := slices.DeleteFunc(slices.Clone(want.ids), func(id int64) bool { return id >= after })
 		page, err := lists.Select(t.Context(), key, after, 5)
-		if err != nil || !slices.Equal(page, rest[:min(5, len(rest))]) {
-			rt.Fatalf("after %d of %v come %v (%v)", after, want.ids, page, err)
+		if err != nil || !slices.Equal(page, older[:min(5, len(older))]) {
+			rt.Fatalf("Select after %d of %v = %v, %v; want the first 5 of %v", after, want.ids, page, err, older)
 		}
-		if wrong, err := lists.Repair(t.Context(), key); err != nil || wrong {
-			rt.Fatalf("a list that only Put wrote needs a repair: %t, %v", wrong, err)
+		if changed, err := lists.Repair(t.Context(), key); err != nil || changed {
+			rt.Fatalf("Repair of a list that only Put wrote = %t, %v; want false", changed, err)
 		}
 	})
 }
 
-// Many IDs at once, newer than those of the list or not, leave the newest.
+// TestTimelinesPutMany checks that a list keeps the newest IDs after PutMany of newer and older
+// IDs.
 func TestTimelinesPutMany(t *testing.T) {
 	t.Parallel()
 	c := client(t)
@@ -79,31 +81,31 @@ func TestTimelinesPutMany(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		var all []int64
+		var want []int64
 		for range 6 {
 			from := rapid.Int64Range(1, 40).Draw(rt, "from")
 			ids := rapid.SliceOfN(rapid.Int64Range(from, from+20), 0, max).Draw(rt, "ids")
 			if err := lists.PutMany(t.Context(), key, ids...); err != nil {
 				rt.Fatal(err)
 			}
-			all = append(all, ids...)
-			slices.Sort(all)
-			slices.Reverse(all)
-			all = slices.Compact(all)
+			want = append(want, ids...)
+			slices.Sort(want)
+			slices.Reverse(want)
+			want = slices.Compact(want)
 			got, err := lists.Select(t.Context(), key, 0, 100)
 			if err != nil || len(got) > lists.MaxLen() {
-				rt.Fatalf("the list is %v (%v)", got, err)
+				rt.Fatalf("Select = %v, %v; want at most %d IDs", got, err, lists.MaxLen())
 			}
-			if got = got[:min(len(got), max)]; !slices.Equal(got, all[:min(len(all), max)]) {
-				rt.Fatalf("the list begins with %v, expected %v", got, all)
+			if got = got[:min(len(got), max)]; !slices.Equal(got, want[:min(len(want), max)]) {
+				rt.Fatalf("the list begins with %v, want %v", got, want)
 			}
-			all = all[:min(len(all), max)]
+			want = want[:min(len(want), max)]
 		}
 	})
 }
 
-// Many lists are written in batches, on a Cluster by slot; repeating the call changes nothing,
-// and keys of other types are left alone.
+// TestTimelinesFanOut checks that Put writes many lists, on one server and on a Cluster, that a
+// repeated Put changes nothing, and that keys of other types stay unchanged.
 func TestTimelinesFanOut(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]rueidis.Client{"single": client(t), "cluster": redistest.Cluster(t, 3).Client(t)} {
@@ -114,37 +116,37 @@ func TestTimelinesFanOut(t *testing.T) {
 				t.Fatal(err)
 			}
 			ctx := t.Context()
-			var all []string
+			var keys []string
 			for i := range redistest.Cases(400, 1000) {
-				all = append(all, fmt.Sprint("posts:", i))
+				keys = append(keys, fmt.Sprint("posts:", i))
 			}
 			if err := c.Do(ctx, c.B().Set().Key("posts:7").Value("of another program").Build()).Error(); err != nil {
 				t.Fatal(err)
 			}
 			for _, id := range []int64{3, 1, 2, 3, 1} {
-				if err := lists.Put(ctx, id, all...); err != nil {
+				if err := lists.Put(ctx, id, keys...); err != nil {
 					t.Fatal(err)
 				}
 			}
-			for i, key := range all {
+			for i, key := range keys {
 				if i == 7 {
 					continue
 				}
 				if got, err := lists.Select(ctx, key, 0, 9); err != nil || !slices.Equal(got, []int64{3, 2, 1}) {
-					t.Fatalf("%s has %v, %v", key, got, err)
+					t.Fatalf("%s has %v, %v; want 3, 2 and 1", key, got, err)
 				}
 			}
 			if text, err := c.Do(ctx, c.B().Get().Key("posts:7").Build()).ToString(); err != nil || text != "of another program" {
-				t.Errorf("the foreign key holds %q, %v", text, err)
+				t.Errorf("the string key has changed to %q, %v", text, err)
 			}
-			if n, err := lists.Len(ctx, all[0]); err != nil || n != 3 {
-				t.Errorf("a list has %d, %v", n, err)
+			if n, err := lists.Len(ctx, keys[0]); err != nil || n != 3 {
+				t.Errorf("Len = %d, %v; want 3", n, err)
 			}
 		})
 	}
 }
 
-// A list with an expiry keeps it after every kind of write.
+// TestTimelinesExpiry checks that every kind of write keeps the expiry of a list.
 func TestTimelinesExpiry(t *testing.T) {
 	t.Parallel()
 	c := client(t)
@@ -173,19 +175,20 @@ func TestTimelinesExpiry(t *testing.T) {
 		if err := write(key); err != nil {
 			t.Fatal(err)
 		}
-		left, err := c.Do(ctx, c.B().Ttl().Key(key).Build()).AsInt64()
-		if err != nil || left < 1 || left > 3600 {
-			t.Errorf("%s: the list expires in %d s (%v)", name, left, err)
+		ttl, err := c.Do(ctx, c.B().Ttl().Key(key).Build()).AsInt64()
+		if err != nil || ttl < 1 || ttl > 3600 {
+			t.Errorf("%s: TTL = %d, %v; want 1 to 3600", name, ttl, err)
 		}
 	}
 }
 
+// TestTimelinesRefuses checks the errors for invalid lengths and IDs.
 func TestTimelinesRefuses(t *testing.T) {
 	t.Parallel()
 	c := client(t)
 	for _, max := range []int{0, -1, maxTimeline + 1} {
 		if _, err := NewTimelines(c, max); err == nil {
-			t.Errorf("a cap of %d was accepted", max)
+			t.Errorf("NewTimelines accepted a maximum of %d", max)
 		}
 	}
 	lists, err := NewTimelines(c, 10)
@@ -194,13 +197,13 @@ func TestTimelinesRefuses(t *testing.T) {
 	}
 	for _, id := range []int64{0, -1, 1<<53 + 1} {
 		if err := lists.Put(t.Context(), id, "list"); !errors.Is(err, ErrValue) {
-			t.Errorf("the id %s: %v", strconv.FormatInt(id, 10), err)
+			t.Errorf("Put of the ID %s: %v, want ErrValue", strconv.FormatInt(id, 10), err)
 		}
 	}
 }
 
-// Spread writes very many lists as Put would, and repeating it repairs an interruption; if lists
-// must exist, it creates none.
+// TestTimelinesSpread checks that Spread writes many lists like Put, that repeating Spread
+// completes an interrupted call, and that Existing().Spread creates no lists.
 func TestTimelinesSpread(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]rueidis.Client{"single": client(t), "cluster": redistest.Cluster(t, 3).Client(t)} {
@@ -211,45 +214,45 @@ func TestTimelinesSpread(t *testing.T) {
 				t.Fatal(err)
 			}
 			ctx := t.Context()
-			var all []string
+			var keys []string
 			for i := range redistest.Cases(1250, 5000) {
-				all = append(all, fmt.Sprint("spread:", i))
+				keys = append(keys, fmt.Sprint("spread:", i))
 			}
-			want := func(n int, ids ...int64) {
+			check := func(n int, ids ...int64) {
 				t.Helper()
-				for i, key := range all {
-					expected := ids
+				for i, key := range keys {
+					want := ids
 					if i >= n {
-						expected = nil
+						want = nil
 					}
-					if got, err := lists.Select(ctx, key, 0, 9); err != nil || !slices.Equal(got, expected) {
-						t.Fatalf("%s has %v, %v; expected %v", key, got, err, expected)
+					if got, err := lists.Select(ctx, key, 0, 9); err != nil || !slices.Equal(got, want) {
+						t.Fatalf("%s has %v, %v; want %v", key, got, err, want)
 					}
 				}
 			}
-			if err := lists.Existing().Spread(ctx, 1, all...); err != nil {
+			if err := lists.Existing().Spread(ctx, 1, keys...); err != nil {
 				t.Fatal(err)
 			}
-			want(0)
-			there := len(all) * 4 / 5
-			if err := lists.Spread(ctx, 2, all[:there]...); err != nil {
+			check(0)
+			existing := len(keys) * 4 / 5
+			if err := lists.Spread(ctx, 2, keys[:existing]...); err != nil {
 				t.Fatal(err)
 			}
-			// Leave the lists as an interrupted call would.
-			if err := lists.Spread(ctx, 5, all[100:there/2]...); err != nil {
+			// Simulate an interrupted call.
+			if err := lists.Spread(ctx, 5, keys[100:existing/2]...); err != nil {
 				t.Fatal(err)
 			}
 			for _, id := range []int64{4, 5, 3, 4} {
-				if err := lists.Existing().Spread(ctx, id, all...); err != nil {
+				if err := lists.Existing().Spread(ctx, id, keys...); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := lists.Remove(ctx, 3, all...); err != nil {
+			if err := lists.Remove(ctx, 3, keys...); err != nil {
 				t.Fatal(err)
 			}
-			want(there, 5, 4, 2)
-			last := all[len(all)-1]
-			for _, key := range []string{all[0], last} {
+			check(existing, 5, 4, 2)
+			last := keys[len(keys)-1]
+			for _, key := range []string{keys[0], last} {
 				if err := lists.Existing().PutMany(ctx, key, 7, 9); err != nil {
 					t.Fatal(err)
 				}
@@ -257,38 +260,38 @@ func TestTimelinesSpread(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if got, err := lists.Select(ctx, all[0], 0, 9); err != nil || !slices.Equal(got, []int64{9, 8, 7, 5, 4, 2}) {
-				t.Error(got, err)
+			if got, err := lists.Select(ctx, keys[0], 0, 9); err != nil || !slices.Equal(got, []int64{9, 8, 7, 5, 4, 2}) {
+				t.Errorf("an existing list has %v, %v; want 9, 8, 7, 5, 4 and 2", got, err)
 			}
 			if got, err := lists.Select(ctx, last, 0, 9); err != nil || len(got) != 0 {
-				t.Error(got, err)
+				t.Errorf("a missing list has %v, %v; want nothing", got, err)
 			}
 		})
 	}
 }
 
-// The masters own ranges of slots: any few neighbors in the write order are spread over all of
-// them.
+// TestSlotOrder checks that consecutive slots in the write order are spread over all masters, each
+// of which owns a range of slots.
 func TestSlotOrder(t *testing.T) {
 	t.Parallel()
 	const slots, masters, window = 16384, 3, 60
-	at := make([]int, slots)
+	masterAt := make([]int, slots)
 	seen := make([]bool, slots)
 	for slot := range slots {
 		order := slotOrder(slot)
 		if seen[order] {
-			t.Fatalf("two slots have the place %d", order)
+			t.Fatalf("two slots have the position %d", order)
 		}
 		seen[order] = true
-		at[order] = slot * masters / slots
+		masterAt[order] = slot * masters / slots
 	}
 	for from := 0; from+window <= slots; from++ {
 		var n [masters]int
-		for _, m := range at[from : from+window] {
+		for _, m := range masterAt[from : from+window] {
 			n[m]++
 		}
 		if slices.Max(n[:]) > window/masters+3 {
-			t.Fatalf("from %d, the masters have %v of %d", from, n, window)
+			t.Fatalf("from position %d, the masters have %v of %d slots, want a balanced number", from, n, window)
 		}
 	}
 }

@@ -29,12 +29,14 @@ var checkedLooks = append(slices.Clone(looks),
 // cpuSlowdown is the CPU throttling rate of the simulated phone.
 const cpuSlowdown = 4.0
 
-// album takes pictures of pages. PICTURES is the directory for a contact sheet of each page, and
-// SCREENSHOTS the one for the screenshots in docs; if empty, none are taken.
+// album takes pictures of pages. pictures is the directory for a contact sheet of each page, and
+// screenshots is the directory for the screenshots in docs. No pictures are taken for an empty
+// directory.
 type album struct {
 	pictures, screenshots string
 }
 
+// newAlbum returns an album with the directories PICTURES and SCREENSHOTS of the environment.
 func newAlbum() album {
 	return album{pictures: os.Getenv("PICTURES"), screenshots: os.Getenv("SCREENSHOTS")}
 }
@@ -90,17 +92,17 @@ func writeSheet(path string, shots [][]byte) error {
 		draw.Draw(sheet, part.Bounds().Add(image.Pt(x, 0)), part, part.Bounds().Min, draw.Src)
 		x += part.Bounds().Dx() + 8
 	}
-	var to bytes.Buffer
-	if err := png.Encode(&to, sheet); err != nil {
+	var out bytes.Buffer
+	if err := png.Encode(&out, sheet); err != nil {
 		return err
 	}
-	return os.WriteFile(path, to.Bytes(), 0o600)
+	return os.WriteFile(path, out.Bytes(), 0o600)
 }
 
 // pagesInDocs are the pages whose screenshots are in docs.
 var pagesInDocs = []string{"home", "notifications", "profile", "thread"}
 
-// screenshot takes the screenshots for docs, if the page has any there.
+// screenshot takes the screenshots of a page for docs, if docs has screenshots of the page.
 func (a album) screenshot(b *browser, name string) {
 	b.t.Helper()
 	if a.screenshots == "" || !slices.Contains(pagesInDocs, name) {
@@ -111,10 +113,10 @@ func (a album) screenshot(b *browser, name string) {
 		if l.screen == "phone" {
 			options = append(options, chromedp.EmulateScale(2))
 		}
-		b.run(chromedp.EmulateViewport(l.width, l.height, options...), colorScheme(l.light))
+		b.run(chromedp.EmulateViewport(l.width, l.height, options...), colorScheme(l.scheme))
 		shot, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
 		if err == nil {
-			err = os.WriteFile(filepath.Join(a.screenshots, name+"-"+l.screen+"-"+l.light+".png"), shot, 0o600)
+			err = os.WriteFile(filepath.Join(a.screenshots, name+"-"+l.screen+"-"+l.scheme+".png"), shot, 0o600)
 		}
 		if err != nil {
 			b.t.Fatal(err)

@@ -8,7 +8,7 @@ var checkedLooks = []look{looks[0], looks[2]}
 // cpuSlowdown is the CPU throttling rate of the simulated phone.
 const cpuSlowdown = 1.0
 
-// album takes no pictures; the one with the build tag long does.
+// album takes pictures only with the build tag long.
 type album struct{}
 
 func newAlbum() album { return album{} }

@@ -44,6 +44,7 @@ func TestConversations(t *testing.T) {
 	}
 }
 
+// conversation is a conversation between two users.
 type conversation struct {
 	scripts  bool
 	ada, ben *browser
@@ -59,6 +60,7 @@ func (c conversation) press(b *browser, selector string) {
 	}
 }
 
+// wantTexts checks the texts of all matching elements.
 func (b *browser) wantTexts(selector string, want ...string) {
 	b.t.Helper()
 	if got := b.texts(selector); !slices.Equal(got, want) {
@@ -94,7 +96,7 @@ func (c conversation) react(t *testing.T) {
 	}
 	c.ada.wantPath("/timeline")
 	if c.scripts {
-		c.ada.until("the server has answered", func() bool { return slices.Contains(c.ada.texts("#live-region"), "Bookmarked") })
+		c.ada.until("the server has responded", func() bool { return slices.Contains(c.ada.texts("#live-region"), "Bookmarked") })
 	}
 	c.ada.open("/bookmarks")
 	c.ada.wantTexts(".post .body", "First post,\nin two lines, about #gardens")
@@ -102,7 +104,7 @@ func (c conversation) react(t *testing.T) {
 	c.ada.wantTexts(".post .by .name", "ben")
 	c.ada.open("/u/ada")
 	if got := c.ada.texts(".post .context"); len(got) != 1 || !strings.Contains(strings.Join(strings.Fields(got[0]), " "), "ada reposted") {
-		t.Errorf("ada's profile has the reposts %q", got)
+		t.Errorf("ada's profile has the reposts %q, want one", got)
 	}
 	c.ben.open("/home")
 	if got := c.ben.attribute("[data-unread]", "data-unread"); got != "2" {
@@ -110,14 +112,15 @@ func (c conversation) react(t *testing.T) {
 	}
 	c.ben.open("/notifications")
 	if got := strings.Join(c.ben.texts(".alert.unread .what"), "\n"); strings.Count(got, "liked your post") != 1 || strings.Count(got, "reposted your post") != 1 {
-		t.Errorf("ben's notifications: %q", got)
+		t.Errorf("ben's notifications are %q, want one like and one repost", got)
 	}
 	c.ben.open("/home")
 	if got := c.ben.attribute("[data-unread]", "data-unread"); got != "0" {
-		t.Errorf("ben has %s unread notifications after reading them", got)
+		t.Errorf("ben has %s unread notifications after reading, want 0", got)
 	}
 }
 
+// attribute returns an attribute of the first matching element, or "none".
 func (b *browser) attribute(selector, name string) string {
 	b.t.Helper()
 	return get[string](b, fmt.Sprintf(`document.querySelector(%q)?.getAttribute(%q) ?? "none"`, selector, name))
@@ -136,7 +139,7 @@ func (c conversation) reply(t *testing.T) {
 	c.ada.open("/u/ben/1")
 	c.ada.wantTexts(".post .body", "First post,\nin two lines, about #gardens", "Well said, @ben", "Thank you")
 	c.ada.open("/timeline")
-	c.ada.wantTexts(".post .body", "First post,\nin two lines, about #gardens") // no replies
+	c.ada.wantTexts(".post .body", "First post,\nin two lines, about #gardens") // without replies
 	c.ada.open("/u/ada/replies")
 	c.ada.wantTexts(".post .body", "Well said, @ben")
 	c.ada.click(".post .body a")
@@ -148,10 +151,11 @@ func (c conversation) reply(t *testing.T) {
 	long := strings.Repeat("too long ", 40)
 	c.ada.submit("form.status", "status", long)
 	if kept := c.ada.value(`[name="status"]`); kept != long {
-		t.Errorf("the reply box shows %.30q…, want what was typed", kept)
+		t.Errorf("the reply box shows %.30q…, want the typed text", kept)
 	}
 }
 
+// tags follows a tag.
 func (c conversation) tags(t *testing.T) {
 	c.ada.open("/u/ben/1")
 	c.ada.click(`.post .body a[href="/tag/gardens"]`)
@@ -162,7 +166,7 @@ func (c conversation) tags(t *testing.T) {
 	c.ben.publish("More about #Gardens")
 	c.ada.open("/home")
 	if got := c.ada.texts(".post .body"); !slices.Contains(got, "More about #Gardens") {
-		t.Errorf("a follower of the tag sees %q", got)
+		t.Errorf("a follower of the tag sees %q, want the new post with the tag", got)
 	}
 }
 
@@ -172,42 +176,42 @@ func (c conversation) completion(t *testing.T) {
 	b.open("/home")
 	box := chromedp.CSS("#status")
 	for typed, want := range map[string]string{"Dear @be": "Dear @ben ", "about #gar": "about #gardens "} {
-		// The first letters bring up a list, and the last one updates it.
+		// The first letters open the list, and the last letter updates the list.
 		b.fill("#status", typed[:len(typed)-1])
-		b.until("something is offered for the beginning of "+typed, func() bool { return b.has(`[role="listbox"] [role="option"]`) })
+		b.until("a completion is offered for the beginning of "+typed, func() bool { return b.has(`[role="listbox"] [role="option"]`) })
 		b.do(`document.querySelector('[role="listbox"]').dataset.before = ""`)
 		b.run(chromedp.SendKeys(box, typed[len(typed)-1:]))
-		b.until("something is offered for "+typed, func() bool { return b.has(`[role="listbox"]:not([data-before]) [role="option"]`) })
+		b.until("a completion is offered for "+typed, func() bool { return b.has(`[role="listbox"]:not([data-before]) [role="option"]`) })
 		if got := b.attribute("#status", "aria-controls"); got == "none" {
-			t.Error("the box lacks aria-controls")
+			t.Error("the box has no aria-controls")
 		}
 		b.run(chromedp.SendKeys(box, kb.ArrowDown), chromedp.SendKeys(box, kb.ArrowUp), enter())
 		if got := b.value("#status"); got != want {
 			t.Errorf("%q was completed to %q, want %q", typed, got, want)
 		}
 		if b.has(`[role="listbox"]`) {
-			t.Error("the list stays open")
+			t.Error("the list is open after a completion")
 		}
 	}
 	// A click chooses a completion; Escape closes the list.
 	b.fill("#status", "@b")
-	b.until("something is offered", func() bool { return b.has(`[role="option"]`) })
+	b.until("a completion is offered", func() bool { return b.has(`[role="option"]`) })
 	b.run(chromedp.Click(chromedp.CSS(`[role="option"]`)))
 	if got := b.value("#status"); got != "@ben " {
-		t.Errorf("a click completed %q", got)
+		t.Errorf("after a click on a completion, the box shows %q, want @ben", got)
 	}
 	b.run(chromedp.SendKeys(box, "@a"))
-	b.until("something is offered", func() bool { return b.has(`[role="option"]`) })
+	b.until("a completion is offered", func() bool { return b.has(`[role="option"]`) })
 	b.run(chromedp.SendKeys(box, kb.Escape))
 	if got := b.value("#status"); got != "@ben @a" || b.has(`[role="option"]`) {
-		t.Errorf("Escape leads to %q", got)
+		t.Errorf("after Escape, the box shows %q, want \"@ben @a\" and no list", got)
 	}
-	// Text that was typed after the list opened, or at another position, is not replaced.
+	// Text typed after the list opened, or at another position, is not replaced.
 	b.run(chromedp.SendKeys(box, " @b"))
-	b.until("something is offered", func() bool { return b.has(`[role="option"]`) })
+	b.until("a completion is offered", func() bool { return b.has(`[role="option"]`) })
 	b.run(chromedp.KeyEvent(kb.Home), enter())
 	if got := b.value("#status"); got != "\n@ben @a @b" {
-		t.Errorf("Enter before a name leads to %q", got)
+		t.Errorf("after Enter before a name, the box shows %q, want only a line break more", got)
 	}
 	b.fill("#status", "@ben @a")
 	// Ctrl+Enter publishes.
@@ -215,7 +219,7 @@ func (c conversation) completion(t *testing.T) {
 	b.until("the post is published", func() bool { return slices.Contains(b.texts(".post .body"), "@ben @a") })
 }
 
-// enter presses Enter as a single event, so that a page that handles it gets no line break:
+// enter presses Enter as a single event, so that a page that handles the key gets no line break.
 // SendKeys sends the character as a separate event.
 func enter() action {
 	return command(input.DispatchKeyEvent, input.DispatchKeyEventParams{
@@ -232,7 +236,7 @@ func (c conversation) keys(t *testing.T) {
 	}
 	posts := get[[]string](b, `[...document.querySelectorAll(".post")].map(e => e.dataset.id)`)
 	if len(posts) < 2 {
-		t.Fatalf("ben's profile has the posts %v", posts)
+		t.Fatalf("ben's profile has the posts %v, want at least 2", posts)
 	}
 	for _, step := range []struct{ key, want string }{{"j", posts[0]}, {"j", posts[1]}, {"k", posts[0]}} {
 		b.run(chromedp.KeyEvent(step.key))
@@ -242,7 +246,7 @@ func (c conversation) keys(t *testing.T) {
 	}
 	b.run(chromedp.KeyEvent("l"))
 	b.until("the post is liked", func() bool { return b.has(".post .post-action.like.on") })
-	b.until("a screen reader announces it", func() bool { return slices.Contains(b.texts("#live-region"), "Liked") })
+	b.until("a screen reader announces the like", func() bool { return slices.Contains(b.texts("#live-region"), "Liked") })
 	b.run(chromedp.KeyEvent("?"))
 	b.until("? shows the keys", func() bool { return b.has("dialog[open] kbd") })
 	b.run(chromedp.KeyEvent("j")) // ignored while the list is open
@@ -250,28 +254,28 @@ func (c conversation) keys(t *testing.T) {
 	b.until("Escape closes the list of keys", func() bool { return !b.has("dialog[open]") })
 	b.run(chromedp.KeyEvent("j"))
 	b.run(chromedp.KeyEvent("r"))
-	b.until("r leads to the reply box", func() bool { return b.has("dialog[open]") && focus() == "reply" })
+	b.until("r opens the reply box", func() bool { return b.has("dialog[open]") && focus() == "reply" })
 	b.run(chromedp.KeyEvent(kb.Escape))
-	b.until("Escape closes it", func() bool { return !b.has("dialog[open]") })
+	b.until("Escape closes the dialog", func() bool { return !b.has("dialog[open]") })
 	b.run(chromedp.KeyEvent("n"))
-	b.until("n leads to the box for a post", func() bool { return b.has("dialog[open]") && focus() == "new" })
+	b.until("n opens the box for a new post", func() bool { return b.has("dialog[open]") && focus() == "new" })
 	b.run(chromedp.KeyEvent(kb.Escape))
-	b.until("Escape closes it", func() bool { return !b.has("dialog[open]") })
+	b.until("Escape closes the dialog", func() bool { return !b.has("dialog[open]") })
 	b.run(chromedp.KeyEvent("o"))
 	b.until("o opens the post", func() bool { return strings.HasPrefix(b.path(), "/u/ben/") })
 	b.open("/home")
 	b.run(chromedp.KeyEvent("n"))
-	b.until("n leads to the box of the page", func() bool { return focus() == "status" })
+	b.until("n moves the focus to the box of the page", func() bool { return focus() == "status" })
 	b.fill("#status", "") // KeyEvent sends the character as a separate event
 	b.run(chromedp.SendKeys(chromedp.CSS("#status"), "jkl?"))
 	if got := b.value("#status"); got != "jkl?" {
-		t.Errorf("the box shows %q", got)
+		t.Errorf("the box shows %q, want jkl?", got)
 	}
 	// A draft survives a visit to another page.
 	b.open("/timeline")
 	b.open("/home")
 	if got := b.value("#status"); got != "jkl?" {
-		t.Errorf("after another page the box shows %q", got)
+		t.Errorf("after a visit to another page, the box shows %q, want jkl?", got)
 	}
 }
 
@@ -283,13 +287,13 @@ func (c conversation) live(t *testing.T) {
 	c.ada.wantTexts("#new-posts", "1 new post")
 	c.ada.run(chromedp.Click(chromedp.CSS("#new-posts a")))
 	c.ada.until("the new post is shown", func() bool { return slices.Contains(c.ada.texts(".post .body"), "something new") })
-	c.ada.until("a screen reader announces it", func() bool { return slices.Contains(c.ada.texts("#live-region"), "New posts loaded") })
+	c.ada.until("a screen reader announces the new posts", func() bool { return slices.Contains(c.ada.texts("#live-region"), "New posts loaded") })
 
 	unread := c.ada.attribute("[data-unread]", "data-unread")
 	c.ben.open("/u/ada")
 	c.press(c.ben, ".post .post-action.like")
 	c.ada.until("the number of notifications changes", func() bool { return c.ada.attribute("[data-unread]", "data-unread") != unread })
-	c.ada.until("the title has the number", func() bool {
+	c.ada.until("the title has the number of notifications", func() bool {
 		return strings.HasPrefix(get[string](c.ada, `document.title`), "("+c.ada.attribute("[data-unread]", "data-unread")+") ")
 	})
 	c.ada.until("the number of likes changes", func() bool {
@@ -304,11 +308,11 @@ func (c conversation) live(t *testing.T) {
 		document.dispatchEvent(new Event("visibilitychange"));
 	})()`)
 	if got := c.ada.texts(".post time"); got[0] != "2 hours ago" {
-		t.Errorf("after two hours, the post shows the time %q", got[0])
+		t.Errorf("after two hours, the post shows the time %q, want 2 hours ago", got[0])
 	}
 }
 
-// edit changes a post, and pins it.
+// edit edits and pins a post.
 func (c conversation) edit(t *testing.T) {
 	b := c.ben
 	b.open("/u/ben/1")
@@ -317,11 +321,11 @@ func (c conversation) edit(t *testing.T) {
 	b.submit(`form[action="/u/ben/1/edit"]`, "status", "First post, now better")
 	b.open("/u/ben/1")
 	if got := b.texts(".post .body"); len(got) == 0 || got[0] != "First post, now better" {
-		t.Errorf("after the edit the page shows %q", got)
+		t.Errorf("after the edit, the page shows %q, want the new text first", got)
 	}
 	c.ada.open("/u/ben/1/history")
 	if got := strings.Join(c.ada.texts(".versions .body"), "|"); got != "First post,\nin two lines, about #gardens" {
-		t.Errorf("the history shows %q", got)
+		t.Errorf("the history shows %q, want the first version", got)
 	}
 	b.open("/u/ben/1")
 	b.submit(`form[action="/u/ben/1/pin"]`)
@@ -340,11 +344,11 @@ func (c conversation) profile(t *testing.T) {
 	c.ada.wantPath("/u/ben")
 	c.ada.open("/home")
 	if got := c.ada.texts(".post .body"); !slices.Contains(got, "First post, now better") {
-		t.Errorf("following has not filled the home timeline: %q", got)
+		t.Errorf("after following, the home timeline shows %q, want the post by ben", got)
 	}
 	c.ben.open("/notifications")
 	if got := strings.Join(c.ben.texts(".alert.follow .what"), ""); !strings.Contains(got, "ada followed you") {
-		t.Errorf("ben's notifications: %q", got)
+		t.Errorf("ben's notifications are %q, want the follow by ada", got)
 	}
 	c.ben.open("/u/ada")
 	c.ben.wantTexts(".profile .mark", "Follows you")
@@ -352,17 +356,18 @@ func (c conversation) profile(t *testing.T) {
 	c.ben.run(chromedp.Click(chromedp.CSS(`input[value="like"]`)))
 	c.ben.submit("form.settings")
 	if c.ben.has(`input[value="like"]:checked`) {
-		t.Error("likes still notify")
+		t.Error("the notifications of likes are still on")
 	}
 }
 
+// muteAndBlock mutes and blocks a user, and checks that the posts of the user are hidden.
 func (c conversation) muteAndBlock(t *testing.T) {
-	confirm := func(b *browser, what, duration string) {
+	confirm := func(b *browser, verb, duration string) {
 		b.open("/u/ben")
 		b.run(chromedp.Click(chromedp.CSS(".profile .menu summary")))
-		c.press(b, `.menu-items a[href="/u/ben/`+what+`"]`)
-		form := `form[action="/u/ben/` + what + `"]`
-		b.until("it asks for how long", func() bool { return b.has(form) })
+		c.press(b, `.menu-items a[href="/u/ben/`+verb+`"]`)
+		form := `form[action="/u/ben/` + verb + `"]`
+		b.until("the page asks for the duration", func() bool { return b.has(form) })
 		b.run(chromedp.Click(chromedp.CSS(form + ` input[value="` + duration + `"]`)))
 		b.submit(form)
 		b.wantPath("/u/ben")
@@ -388,16 +393,16 @@ func (c conversation) muteAndBlock(t *testing.T) {
 	c.ben.wantTexts("h1", "ada")
 }
 
-// remove deletes a post: all pages lose it, but its replies stay.
+// remove deletes a post. All pages must omit the post, but keep its replies.
 func (c conversation) remove(t *testing.T) {
 	c.ben.open("/u/ben/1")
 	c.press(c.ben, ".post .more-link")
 	c.press(c.ben, `.menu-items a[href="/u/ben/1/delete"]`)
-	c.ben.until("it asks whether to delete the post", func() bool { return c.ben.has("form.confirm") })
+	c.ben.until("the page asks for confirmation", func() bool { return c.ben.has("form.confirm") })
 	c.ben.submit(`form.confirm`)
 	c.ada.open("/u/ben/1")
 	if !c.ada.has(".error") {
-		t.Error("the deleted post has a page")
+		t.Error("the deleted post still has a page")
 	}
 	for _, path := range []string{"/timeline", "/u/ben", "/u/ada", "/bookmarks", "/u/ada/likes"} {
 		c.ada.open(path)
@@ -409,8 +414,8 @@ func (c conversation) remove(t *testing.T) {
 	c.ada.wantTexts(".post .body", "Well said, @ben")
 }
 
-// TestLoadNewPosts checks that new posts of a profile are loaded below its pinned post, and push
-// older ones to the next page.
+// TestLoadNewPosts checks that new posts of a profile are loaded below the pinned post, and push
+// older posts to the next page.
 func TestLoadNewPosts(t *testing.T) {
 	t.Parallel()
 	site := serve(t)
@@ -432,13 +437,13 @@ func TestLoadNewPosts(t *testing.T) {
 	b.until("the new post is loaded", func() bool { return !b.has("#new-posts") })
 	b.wantTexts(".pinned .body", "post 0")
 	if got := b.texts(".pinned ~ .feed .body"); len(got) != 10 || got[0] != "a new one" {
-		t.Errorf("the page shows %q", got)
+		t.Errorf("the page shows %q, want ten posts, with the new post first", got)
 	}
 	if !b.has(`a[rel="next"]`) {
 		t.Fatal("the page has no link to older posts")
 	}
 	b.click(`a[rel="next"]`)
 	if got := b.texts(".feed .body"); len(got) == 0 || got[0] != "post 0" {
-		t.Errorf("the next page shows %q", got)
+		t.Errorf("the next page shows %q, want post 0 first", got)
 	}
 }

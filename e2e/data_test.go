@@ -19,16 +19,16 @@ func TestInvitationToDeletion(t *testing.T) {
 	for name, scripts := range map[string]bool{"with scripts": true, "without scripts": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := "embedded:" + t.TempDir()
-			site := serve(t, "--redis", dir)
+			redis := "embedded:" + t.TempDir()
+			site := serve(t, "--redis", redis)
 			var actions []action
 			if !scripts {
 				actions = append(actions, withoutScripts())
 			}
 			mod := newBrowser(t, site, actions...)
 			mod.signUp("moira")
-			runRetwis(t, "user", "role", "moira", "moderator", "--redis", dir)
-			runRetwis(t, "invite", "mode", "invite", "--redis", dir)
+			runRetwis(t, "user", "role", "moira", "moderator", "--redis", redis)
+			runRetwis(t, "invite", "mode", "invite", "--redis", redis)
 
 			ada := newBrowser(t, site, actions...)
 			ada.openUntil("/register", "nobody can sign up without an invitation", func() bool {
@@ -41,24 +41,24 @@ func TestInvitationToDeletion(t *testing.T) {
 			link := mod.value("#link")
 			invited, err := url.Parse(link)
 			if err != nil || !strings.HasPrefix(invited.Path, "/invite/") {
-				t.Fatalf("the link of the invitation is %q (%v)", link, err)
+				t.Fatalf("the link of the invitation is %q, %v; want a path below /invite/", link, err)
 			}
 			ada.open(invited.Path)
 			ada.submitSignUp("main form", "ada")
 			ada.wantPath("/home")
-			late := newBrowser(t, site, actions...)
-			late.open(invited.Path)
-			if late.has(`input[name="username"]`) {
-				t.Error("an invitation for one person can be used twice")
+			latecomer := newBrowser(t, site, actions...)
+			latecomer.open(invited.Path)
+			if latecomer.has(`input[name="username"]`) {
+				t.Error("an invitation with one use can be used twice")
 			}
 
 			ada.publish("Notes on the engine")
 			files := download(t, site, ada)
 			if text := files["posts.csv"]; !strings.Contains(text, "Notes on the engine") {
-				t.Errorf("posts.csv of the archive is %q", text)
+				t.Errorf("posts.csv of the archive is %q, want the post", text)
 			}
 			if text := files["posts.json"]; !strings.Contains(text, `"Notes on the engine"`) {
-				t.Errorf("posts.json of the archive is %q", text)
+				t.Errorf("posts.json of the archive is %q, want the post", text)
 			}
 
 			ada.open("/settings/delete")
@@ -66,7 +66,7 @@ func TestInvitationToDeletion(t *testing.T) {
 			ada.wantTexts("#password-note", "That password is wrong.")
 			ada.submit("main form", "password", password)
 			if text := strings.Join(ada.texts("h1"), ""); text != "Your account is deleted" {
-				t.Errorf("the page says %q", text)
+				t.Errorf("the heading is %q, want that the account is deleted", text)
 			}
 			ada.open("/home")
 			ada.wantPath("/login")
@@ -74,9 +74,9 @@ func TestInvitationToDeletion(t *testing.T) {
 			if mod.has(".post") {
 				t.Error("the public timeline has a post of a deleted account")
 			}
-			out, err := exec.Command(retwis, "user", "create", "ada", "--redis", dir).CombinedOutput()
+			out, err := exec.Command(retwis, "user", "create", "ada", "--redis", redis).CombinedOutput()
 			if err == nil || !strings.Contains(string(out), "taken") {
-				t.Errorf("the name of a deleted account is free: %v, %s", err, out)
+				t.Errorf("user create with the name of a deleted account: %v, %s; want that the name is taken", err, out)
 			}
 		})
 	}
@@ -97,7 +97,7 @@ func download(t *testing.T, site string, b *browser) map[string]string {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %v", response.Status, err)
+		t.Fatalf("POST /settings/export: %s, %v", response.Status, err)
 	}
 	archive, err := zip.NewReader(bytes.NewReader(body), int64(len(body)))
 	if err != nil {

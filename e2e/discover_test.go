@@ -31,25 +31,25 @@ func TestSearch(t *testing.T) {
 			}
 			b.wantPath("/search")
 			if got := b.texts("mark"); len(got) != 20 || got[0] != "quick" {
-				t.Errorf("marked: %q", got)
+				t.Errorf("the first page marks %q, want quick in 20 posts", got)
 			}
 			b.click(`a[rel="next"]`)
 			if got := b.texts("mark"); len(got) != 1 {
-				t.Errorf("marked on the second page: %q", got)
+				t.Errorf("the second page marks %q, want quick in one post", got)
 			}
 			b.submit(".find-large", "q", "ada")
 			b.click(`.tabs a[href*="in=people"]`)
 			if got := b.texts(".people .name"); !slices.Equal(got, []string{"Ada"}) {
-				t.Errorf("people: %q", got)
+				t.Errorf("found the people %q, want Ada", got)
 			}
 			b.submit(".find-large", "q", "fox")
 			b.click(`.tabs a[href*="in=tags"]`)
 			if got := b.texts(".tags a"); !slices.Equal(got, []string{"#foxes"}) {
-				t.Errorf("tags: %q", got)
+				t.Errorf("found the tags %q, want #foxes", got)
 			}
 			b.open("/search?q=%28quick")
 			if got := b.texts(".problem"); len(got) != 1 || got[0] == "" {
-				t.Errorf("an invalid query: %q", got)
+				t.Errorf("an invalid query shows the problems %q, want one", got)
 			}
 		})
 	}
@@ -64,13 +64,13 @@ func TestMenuWidths(t *testing.T) {
 		b.resize(look{width: width}, 844)
 		for _, path := range []string{"/timeline", "/search"} {
 			b.open(path)
-			if wide := get[string](b, `[...document.querySelectorAll(".side a, .side input, .side summary, main *")]
+			if tooWide := get[string](b, `[...document.querySelectorAll(".side a, .side input, .side summary, main *")]
 				.filter(e => e.checkVisibility() && !e.closest(".tabs") && !e.closest(".unseen") && e.getBoundingClientRect().right > innerWidth + 1)
-				.map(e => e.outerHTML.slice(0, 80)).join("\n")`); wide != "" {
-				t.Errorf("%s at a width of %d is too wide:\n%s", path, width, wide)
+				.map(e => e.outerHTML.slice(0, 80)).join("\n")`); tooWide != "" {
+				t.Errorf("%s at a width of %d has elements that are too wide:\n%s", path, width, tooWide)
 			}
 			if !get[bool](b, `document.querySelector('.side a[href="/search"]').checkVisibility()`) {
-				t.Errorf("%s at a width of %d has no search in its menu", path, width)
+				t.Errorf("%s at a width of %d has no link to the search in its menu", path, width)
 			}
 		}
 		position := func(path string) string {
@@ -83,7 +83,7 @@ func TestMenuWidths(t *testing.T) {
 	}
 }
 
-// TestPeopleToFollow follows one of the suggested people and dismisses another.
+// TestPeopleToFollow dismisses a suggested person and follows another.
 func TestPeopleToFollow(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t, serve(t, "--demo"))
@@ -91,7 +91,7 @@ func TestPeopleToFollow(t *testing.T) {
 	b.open("/explore/people")
 	names := b.texts("main .people .name")
 	if len(names) < 2 {
-		t.Fatalf("suggested: %q", names)
+		t.Fatalf("the page suggests %q, want at least two people", names)
 	}
 	b.click(`main .people form[action$="/dismiss"] button`)
 	b.wantPath("/explore/people")
@@ -100,22 +100,22 @@ func TestPeopleToFollow(t *testing.T) {
 	}
 	b.do(`window.isSamePage = true`)
 	b.press(`main .people form[action$="/follow"] button`)
-	b.until("the follow", func() bool { return b.has(`main .people form[action$="/unfollow"] .undo`) })
+	b.until("the person is followed", func() bool { return b.has(`main .people form[action$="/unfollow"] .undo`) })
 	b.press(`main .people form[action$="/unfollow"] button`)
-	b.until("the end of the follow", func() bool { return !b.has(`main .people form[action$="/unfollow"]`) })
+	b.until("the person is no longer followed", func() bool { return !b.has(`main .people form[action$="/unfollow"]`) })
 	b.press(`main .people form[action$="/follow"] button`)
-	b.until("the follow", func() bool { return b.has(`main .people form[action$="/unfollow"] .undo`) })
+	b.until("the person is followed", func() bool { return b.has(`main .people form[action$="/unfollow"] .undo`) })
 	if !get[bool](b, `window.isSamePage === true`) {
-		t.Error("following has loaded another page")
+		t.Error("the follow button has loaded another page")
 	}
 	b.open("/u/newcomer/following")
 	if got := b.texts("main .people li"); len(got) != 1 {
-		t.Errorf("followed: %q", got)
+		t.Errorf("the user follows %q, want one person", got)
 	}
 }
 
-// TestSearchBox checks that the search box offers people, tags and a search for posts, and that the
-// keyboard can choose them.
+// TestSearchBox checks that the search box offers people, tags and a search for posts, which can be
+// chosen with the keyboard.
 func TestSearchBox(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t, serve(t))
@@ -137,14 +137,14 @@ func TestSearchBox(t *testing.T) {
 		return found
 	}
 	if got, want := suggestions(), []string{"@adam", "#adapters", "Search posts for “ada”"}; !slices.Equal(got, want) {
-		t.Errorf("offered: %q, want %q", got, want)
+		t.Errorf("the box offers %q, want %q", got, want)
 	}
 	if b.attribute(box, "role") != "combobox" || b.attribute(box, "aria-expanded") != "true" || b.attribute(box, "aria-activedescendant") != "none" {
 		t.Error("the box lacks the ARIA attributes of a combobox")
 	}
 	b.run(chromedp.SendKeys(chromedp.CSS(box), kb.ArrowDown))
 	if got := b.attribute(box, "aria-activedescendant"); got != "q-completion-0" {
-		t.Errorf("an arrow key chooses %q", got)
+		t.Errorf("the arrow key down chooses %q, want the first completion", got)
 	}
 	for keys, want := range map[string]string{
 		"": "/search", kb.ArrowDown: "/u/adam", kb.ArrowDown + kb.ArrowDown: "/tag/adapters",
@@ -157,7 +157,7 @@ func TestSearchBox(t *testing.T) {
 		}
 		b.wantPath(want)
 		if isPosts := b.has(`.tabs a[href*="in=posts"][aria-current="page"]`); isPosts != (keys == kb.ArrowUp) {
-			t.Errorf("%q: the search is for posts only: %v", keys, isPosts)
+			t.Errorf("after the keys %q, the search is for posts only: %v, want %v", keys, isPosts, !isPosts)
 		}
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestGerman chooses German at the bottom of a page. Pages and scripts use it from then on, and fit a
-// narrow screen.
+// TestGerman chooses German at the bottom of a page. From then on, pages and scripts must use
+// German, and pages must fit a narrow screen.
 func TestGerman(t *testing.T) {
 	t.Parallel()
-	j, err := newPageChecker()
+	checker, err := newPageChecker()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,12 +24,12 @@ func TestGerman(t *testing.T) {
 	b.publish("Hallo Welt")
 	b.until("the post is published", func() bool { return slices.Contains(b.texts(".toast.told span"), "Beitrag veröffentlicht.") })
 	b.open("/u/ada")
-	b.until("its time is in German", func() bool { return slices.Equal(b.texts(".post time"), []string{"gerade eben"}) })
+	b.until("the time of the post is in German", func() bool { return slices.Equal(b.texts(".post time"), []string{"gerade eben"}) })
 	b.run(chromedp.Click(chromedp.CSS(".post-action.like")))
 	b.until("the button offers to unlike", func() bool {
 		return b.attribute(".post-action.like", "aria-label") == "„Gefällt mir“ zurücknehmen, 1 Mal"
 	})
-	b.until("a screen reader announces it", func() bool { return slices.Contains(b.texts("#live-region"), "Gefällt dir") })
+	b.until("a screen reader announces the like", func() bool { return slices.Contains(b.texts("#live-region"), "Gefällt dir") })
 	b.press(".post .more-link")
 	b.until("the menu is open", func() bool { return slices.Contains(b.texts(".post .menu-items a"), "Bearbeiten") })
 	for _, path := range []string{"/", "/home", "/explore", "/search", "/notifications", "/u/ada/1", "/lists", "/settings", "/settings/profile", "/settings/security", "/settings/data", "/settings/appearance", "/compose"} {
@@ -40,6 +40,6 @@ func TestGerman(t *testing.T) {
 				t.Errorf("%s is wider than a screen of %d pixels", path, width)
 			}
 		}
-		j.check(b, "german"+strings.ReplaceAll(path, "/", " "), "html")
+		checker.check(b, "german"+strings.ReplaceAll(path, "/", " "), "html")
 	}
 }

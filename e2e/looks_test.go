@@ -11,11 +11,12 @@ import (
 
 // look is a screen and a color scheme in which a page is shown.
 type look struct {
-	screen, light string
-	width, height int64
-	options       []chromedp.EmulateViewportOption
+	screen, scheme string
+	width, height  int64
+	options        []chromedp.EmulateViewportOption
 }
 
+// looks are the looks of the screenshots in docs.
 var looks = []look{
 	{"desktop", "light", 1280, 860, nil},
 	{"desktop", "dark", 1280, 860, nil},
@@ -24,17 +25,17 @@ var looks = []look{
 }
 
 // colorScheme sets the color scheme, without transitions.
-func colorScheme(light string) action {
+func colorScheme(scheme string) action {
 	return command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
-		{Name: "prefers-color-scheme", Value: light}, {Name: "prefers-reduced-motion", Value: "reduce"},
+		{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
 	}})
 }
 
 // use shows the page in a look. The viewport is as high as the page, so that fixed elements cover
-// nothing.
+// no others.
 func (b *browser) use(l look) {
 	b.t.Helper()
-	b.run(colorScheme(l.light))
+	b.run(colorScheme(l.scheme))
 	if height := b.resize(l, l.height); height > l.height {
 		b.resize(l, height)
 	}
@@ -57,6 +58,7 @@ type pageChecker struct {
 	album
 }
 
+// newPageChecker reads axe-core and returns a pageChecker.
 func newPageChecker() (pageChecker, error) {
 	axe, err := os.ReadFile("node_modules/axe-core/axe.min.js")
 	if err != nil {
@@ -65,30 +67,30 @@ func newPageChecker() (pageChecker, error) {
 	return pageChecker{axe: string(axe) + ";true", looks: checkedLooks, album: newAlbum()}, err
 }
 
-// check checks the current page in all looks: it fits the screen, and axe-core reports no problem in
-// the elements that match the selector. An open menu needs a selector, because it covers other
-// elements.
-func (j pageChecker) check(b *browser, name, selector string) {
+// check checks the current page in all looks: the page must fit the screen, and axe-core must
+// report no problem in the elements that match the selector. An open menu needs a selector, because
+// the menu covers other elements.
+func (c pageChecker) check(b *browser, name, selector string) {
 	b.t.Helper()
 	if get[bool](b, `typeof axe === "undefined"`) {
-		b.do(j.axe)
+		b.do(c.axe)
 	}
 	var shots [][]byte
 	checked := map[string]bool{} // by screen
-	for _, l := range j.looks {
+	for _, l := range c.looks {
 		b.use(l)
-		what := fmt.Sprintf("%s (%s) on a %s in %s mode", name, b.path(), l.screen, l.light)
+		where := fmt.Sprintf("%s (%s) on a %s in %s mode", name, b.path(), l.screen, l.scheme)
 		if get[bool](b, `document.documentElement.scrollWidth > document.documentElement.clientWidth`) {
-			b.t.Errorf("%s is wider than the screen", what)
+			b.t.Errorf("%s is wider than the screen", where)
 		}
 		// Only colors differ between light and dark.
 		for _, found := range b.findings(selector, checked[l.screen]) {
-			b.t.Errorf("%s: %s", what, found)
+			b.t.Errorf("%s: %s", where, found)
 		}
 		checked[l.screen] = true
-		shots = append(shots, j.capture(b))
+		shots = append(shots, c.capture(b))
 	}
-	j.save(b, name, shots)
+	c.save(b, name, shots)
 }
 
 // finding is a result of axe-core.
@@ -139,12 +141,12 @@ func (b *browser) findings(selector string, colorsOnly bool) []string {
 			return [...rerun.violations, ...rerun.incomplete].flatMap(rule => rule.nodes);
 		}
 	})()`, selector, options)
-	var all []finding
-	if err := json.Unmarshal([]byte(get[string](b, script, chromedp.EvalAwaitPromise)), &all); err != nil {
+	var results []finding
+	if err := json.Unmarshal([]byte(get[string](b, script, chromedp.EvalAwaitPromise)), &results); err != nil {
 		b.t.Fatal(err)
 	}
 	var texts []string
-	for _, f := range all {
+	for _, f := range results {
 		for _, node := range f.Nodes {
 			texts = append(texts, fmt.Sprintf("%s: %s\n\t%s\n\t%s", f.ID, f.Help, node.HTML, node.Summary))
 		}

@@ -9,15 +9,15 @@ import (
 )
 
 // TestModeration reports a post; a moderator takes the report and suspends the author. Until the
-// account is restored, its posts are hidden and its owner cannot log in. It runs with scripts and
-// without.
+// account is restored, the posts are hidden and the owner cannot log in. TestModeration runs with
+// and without scripts.
 func TestModeration(t *testing.T) {
 	t.Parallel()
 	for name, scripts := range map[string]bool{"with scripts": true, "without scripts": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := "embedded:" + t.TempDir()
-			site := serve(t, "--redis", dir)
+			redis := "embedded:" + t.TempDir()
+			site := serve(t, "--redis", redis)
 			var actions []action
 			if !scripts {
 				actions = append(actions, withoutScripts())
@@ -26,9 +26,9 @@ func TestModeration(t *testing.T) {
 			for name, b := range map[string]*browser{"ada": ada, "ben": ben, "moira": mod} {
 				b.signUp(name)
 			}
-			runRetwis(t, "user", "role", "moira", "moderator", "--redis", dir)
+			runRetwis(t, "user", "role", "moira", "moderator", "--redis", redis)
 			ben.publish("Buy my things")
-			ada.open("/u/ben/1/report") // the menu of the post leads there
+			ada.open("/u/ben/1/report") // linked in the menu of the post
 			ada.choose("kind", "spam")
 			ada.submit("form.report", "text", "He writes this every day")
 			ada.wantTexts(".notice", "Thanks. A moderator will look at it.")
@@ -46,7 +46,7 @@ func TestModeration(t *testing.T) {
 			ben.wantPath("/login")
 			ben.submit("main form", "username", "ben", "password", password)
 			if text := strings.Join(ben.texts("main"), ""); !strings.Contains(text, "suspended") || !strings.Contains(text, "No advertising.") {
-				t.Errorf("the log-in of a suspended user shows %q", text)
+				t.Errorf("the log-in of a suspended user shows %q, want that the account is suspended and why", text)
 			}
 			ada.open("/timeline")
 			if ada.has(".post") {
@@ -54,7 +54,7 @@ func TestModeration(t *testing.T) {
 			}
 			ada.open("/u/ben")
 			if text := strings.Join(ada.texts("main"), ""); !strings.Contains(text, "This account is suspended") {
-				t.Errorf("the profile of a suspended user shows %q", text)
+				t.Errorf("the profile of a suspended user shows %q, want that the account is suspended", text)
 			}
 
 			mod.open("/moderation/people")

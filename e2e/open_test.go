@@ -8,8 +8,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestOpenPage checks that an open page removes a post that was deleted elsewhere, and loads a first
-// reply. Text that was typed is restored by the back button.
+// TestOpenPage checks that an open page hides a post that is deleted elsewhere, and loads a first
+// reply, and that the back button restores typed text.
 func TestOpenPage(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t, serve(t))

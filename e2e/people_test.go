@@ -28,11 +28,11 @@ func TestTwoPeople(t *testing.T) {
 
 			ben.publish(`Hello <b>world</b> & "everybody"`)
 			if got := ben.texts(".post .body"); !slices.Equal(got, []string{`Hello <b>world</b> & "everybody"`}) {
-				t.Errorf("ben's home shows %q", got)
+				t.Errorf("ben's home shows %q, want the post", got)
 			}
 			ada.open("/timeline")
 			if got := ada.texts(".post .body"); len(got) != 1 {
-				t.Errorf("the public timeline shows %q", got)
+				t.Errorf("the public timeline shows %q, want one post", got)
 			}
 
 			ada.click(`.post a.name`)
@@ -40,18 +40,18 @@ func TestTwoPeople(t *testing.T) {
 			ada.submit(`.profile form`) // follow
 			ada.wantPath("/u/ben")
 			if got := ada.texts(".profile form button"); len(got) == 0 || got[0] != "Following" {
-				t.Errorf("after following, the first buttons are %q", got)
+				t.Errorf("after following, the buttons are %q, want Following first", got)
 			}
 			ben.publish("for those who follow me")
 			ada.open("/home")
 			// Following has added the earlier post.
 			want := []string{"for those who follow me", `Hello <b>world</b> & "everybody"`}
 			if got := ada.texts(".post .body"); !slices.Equal(got, want) {
-				t.Errorf("ada's home shows %q", got)
+				t.Errorf("ada's home shows %q, want %q", got, want)
 			}
 			ben.open("/u/ben/followers")
 			if got := ben.texts(".people .name"); !slices.Equal(got, []string{"Ada"}) {
-				t.Errorf("ben's followers are %q", got)
+				t.Errorf("ben's followers are %q, want Ada", got)
 			}
 			readPages(t, ada, ben)
 			logOutEverywhere(t, ada, actions)
@@ -59,7 +59,7 @@ func TestTwoPeople(t *testing.T) {
 	}
 }
 
-// readPages publishes 60 posts and checks that the pages of the home timeline show each once.
+// readPages publishes 60 posts and checks that the pages of the home timeline show each post once.
 func readPages(t *testing.T, reader, author *browser) {
 	t.Helper()
 	var want []string
@@ -79,7 +79,7 @@ func readPages(t *testing.T, reader, author *browser) {
 		reader.click(`a[rel="next"]`)
 	}
 	if len(got) < 60 || !slices.Equal(got[:60], want) {
-		t.Errorf("the pages show %d posts: %q", len(got), got)
+		t.Errorf("the pages show %d posts, want the 60 new posts first: %q", len(got), got)
 	}
 }
 
@@ -108,7 +108,7 @@ func send(t *testing.T, b *browser, path string, form url.Values) {
 	}
 }
 
-// logOutEverywhere logs in with a second browser, which logs out the first one and then itself.
+// logOutEverywhere logs in with a second browser, which logs out the first browser and then itself.
 func logOutEverywhere(t *testing.T, first *browser, actions []action) {
 	t.Helper()
 	second := newBrowser(t, first.site, actions...)
@@ -116,14 +116,14 @@ func logOutEverywhere(t *testing.T, first *browser, actions []action) {
 	second.wantPath("/login")
 	second.submit("main form", "username", "ADA", "password", "wrong password")
 	if got := second.texts(".problem"); len(got) != 1 {
-		t.Errorf("a wrong password: %q", got)
+		t.Errorf("a wrong password shows the problems %q, want one", got)
 	}
 	second.submit("main form", "username", "ADA", "password", password)
 	second.wantPath("/home")
-	old := second.cookie()
+	oldCookie := second.cookie()
 
 	first.open("/home")
-	first.wantPath("/home") // both are logged in
+	first.wantPath("/home") // both browsers are logged in
 	second.open("/settings/security")
 	second.submit(`form[action$="/others"]`)
 	first.open("/home")
@@ -137,14 +137,14 @@ func logOutEverywhere(t *testing.T, first *browser, actions []action) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request.AddCookie(old)
+	request.AddCookie(oldCookie)
 	response, err := http.DefaultTransport.RoundTrip(request)
 	if err != nil {
 		t.Fatal(err)
 	}
 	response.Body.Close()
 	if response.StatusCode != http.StatusSeeOther {
-		t.Errorf("the old cookie still opens /home: %s", response.Status)
+		t.Errorf("GET /home with the old cookie: %s, want a redirect", response.Status)
 	}
 }
 
@@ -158,10 +158,10 @@ func TestFormsKeepInput(t *testing.T) {
 	typed := b.value(`[name="password"]`)
 	focus := get[string](b, `document.activeElement.name`)
 	if name != "not a name" || typed != "" || focus != "username" {
-		t.Errorf("the form has the name %q, the password %q and the focus on %q", name, typed, focus)
+		t.Errorf("the form has the name %q, the password %q and the focus on %q; want the typed name, no password and the focus on username", name, typed, focus)
 	}
 	if got := b.texts(`#username-note`); len(got) != 1 || !strings.Contains(got[0], "letters") {
-		t.Errorf("the error message: %q", got)
+		t.Errorf("the error messages are %q, want one about letters", got)
 	}
 
 	b.signUp("writer")
@@ -173,18 +173,18 @@ func TestFormsKeepInput(t *testing.T) {
 	b.open("/explore")
 	b.open("/home")
 	if kept := b.value(`[name="status"]`); kept != long {
-		t.Errorf("after another page, the box shows %.30q…, want the typed text", kept)
+		t.Errorf("after a visit to another page, the box shows %.30q…, want the typed text", kept)
 	}
 	b.submit("form.status", "status", "short enough")
 	b.open("/explore")
 	b.open("/home")
 	if kept := b.value(`[name="status"]`); kept != "" {
-		t.Errorf("after the post the box shows %.30q…", kept)
+		t.Errorf("after the post, the box shows %.30q…, want no text", kept)
 	}
 }
 
-// TestFormStaysInPlace checks that the password rating does not move the button below it, which the
-// user may be about to press.
+// TestFormStaysInPlace checks that the password rating does not move the button below the rating,
+// which the user may be about to press.
 func TestFormStaysInPlace(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t, serve(t))
@@ -205,8 +205,8 @@ func TestFormStaysInPlace(t *testing.T) {
 	}
 }
 
-// TestCounter checks that the counter counts grapheme clusters, and appears with a ring once few are
-// left.
+// TestCounter checks that the counter counts grapheme clusters, and appears with a ring once few
+// characters are left.
 func TestCounter(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t, serve(t))
@@ -217,31 +217,31 @@ func TestCounter(t *testing.T) {
 	}
 	write(79)
 	if !b.has("[data-count].unseen") || b.has(".ring:not([hidden])") {
-		t.Error("the counter shows although 43 characters are left")
+		t.Error("the counter is visible although 43 characters are left")
 	}
 	write(80)
 	if got := b.texts("[data-count]:not(.unseen)"); !slices.Equal(got, []string{"40 left"}) || !b.has(".ring:not([hidden])") {
-		t.Errorf("the counter says %q", got)
+		t.Errorf("the counter shows %q, want 40 left and a ring", got)
 	}
-	// It agrees with the server.
+	// The counter must agree with the server.
 	for text, want := range map[string]string{
 		strings.Repeat("क्षत्रिय", 56) + "क": "1 too many", // 5 characters each
 		strings.Repeat("স্ত্রী", 93):         "1 left",     // 3
 		strings.Repeat("กน้ำ", 125):          "30 left",
 	} {
-		b.do(`sessionStorage.clear()`) // the draft
+		b.do(`sessionStorage.clear()`) // removes the draft
 		b.open("/home")
 		b.fill("#status", text)
 		b.wantTexts("[data-count]:not(.unseen)", want)
 		b.click("form.status button:not([type])")
 		if got := b.has("#status-problem"); got != strings.Contains(want, "too many") {
-			t.Errorf("the server refuses %.24q: %v; the counter showed %q", text, got, want)
+			t.Errorf("the server rejects %.24q: %v; the counter showed %q", text, got, want)
 		}
 	}
 }
 
-// TestPhone checks that on a phone, the round button appears only on pages where it covers no
-// controls, and that tabs form one row with the current one in view.
+// TestPhone checks that on a phone, the round button appears only on pages where the button covers
+// no controls, and that tabs form one row with the current tab in view.
 func TestPhone(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t, serve(t))
@@ -264,13 +264,13 @@ func TestPhone(t *testing.T) {
 			const rows = new Set([...nav.children].map(a => a.offsetTop)).size;
 			return rows === 1 && tab.left >= 0 && tab.right < innerWidth + 1 ? "" : rows + " rows, tab from " + tab.left + " to " + tab.right;
 		})()`); text != "" {
-			t.Errorf("%s: %s", path, text)
+			t.Errorf("%s has %s; want one row with the current tab in view", path, text)
 		}
 	}
 }
 
-// TestSettingsList checks that on a phone, the settings are a list, and its pages link back to it. On
-// a wide screen, the list is next to the page and marks the current one.
+// TestSettingsList checks that on a phone, the settings are a list of pages, which link back to the
+// list. On a wide screen, the list is next to the page and marks the current page.
 func TestSettingsList(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t, serve(t))
@@ -285,10 +285,10 @@ func TestSettingsList(t *testing.T) {
 		b.wantPath("/settings/import")
 		wide := l.screen == "desktop"
 		if got := visible(`.sidebar .section-nav a[href='/settings/import'][aria-current=page]`); got != wide {
-			t.Errorf("%s: the list is beside the page: %v", l.screen, got)
+			t.Errorf("%s: the list is next to the page: %v, want %v", l.screen, got, wide)
 		}
 		if got := visible(".section-up a"); got == wide {
-			t.Errorf("%s: the page leads back to the list: %v", l.screen, got)
+			t.Errorf("%s: the page links back to the list: %v, want %v", l.screen, got, !wide)
 		}
 		if !wide {
 			b.click(".section-up a")
@@ -297,7 +297,8 @@ func TestSettingsList(t *testing.T) {
 	}
 }
 
-// TestCopyLink checks that the link of a post is copied by a script, and an ordinary link without.
+// TestCopyLink checks that a script copies the link of a post, which is an ordinary link without
+// scripts.
 func TestCopyLink(t *testing.T) {
 	t.Parallel()
 	site := serve(t)
@@ -309,12 +310,12 @@ func TestCopyLink(t *testing.T) {
 	b.press(".post .more-link")
 	b.press(".post .menu [data-copy]")
 	b.until("the link is copied", func() bool { return get[string](b, `window.copied ?? ""`) == site+"/u/ada/1" })
-	b.until("a toast confirms it", func() bool { return slices.Contains(b.texts(".toast"), "Copied") })
+	b.until("a toast confirms the copy", func() bool { return slices.Contains(b.texts(".toast"), "Copied") })
 	b.wantPath("/u/ada")
-	plain := newBrowser(t, site, withoutScripts())
-	plain.open("/timeline")
-	plain.click(".post .more-link")
-	plain.wantPath("/u/ada/1/more")
-	plain.click("main [data-copy]")
-	plain.wantPath("/u/ada/1")
+	noScripts := newBrowser(t, site, withoutScripts())
+	noScripts.open("/timeline")
+	noScripts.click(".post .more-link")
+	noScripts.wantPath("/u/ada/1/more")
+	noScripts.click("main [data-copy]")
+	noScripts.wantPath("/u/ada/1")
 }

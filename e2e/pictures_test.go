@@ -40,7 +40,7 @@ func TestPictures(t *testing.T) {
 		b.run(chromedp.SendKeys(chromedp.CSS(".thumbs li:nth-child(1) textarea"), "Hills at noon"))
 		b.chooseFocus(".thumbs li:nth-child(1) select", "left-top")
 		if got := get[string](b, `document.querySelector(".thumbs img").className`); got != "focus-left-top" {
-			t.Errorf("the thumbnail has the focus %q", got)
+			t.Errorf("the thumbnail has the class %q, want focus-left-top", got)
 		}
 		b.fill("form.status [name=status]", "From up here")
 		b.run(chromedp.Click(chromedp.CSS("form.status .status-foot button:not([type])")))
@@ -62,7 +62,7 @@ func TestPictures(t *testing.T) {
 		b.run(chromedp.Click(chromedp.CSS(button)))
 		b.until("the upload is cancelled", func() bool { return strings.Join(b.texts(button), "") == "Add pictures" })
 		if got := b.texts("form.status .problem"); len(got) != 1 || got[0] != "The upload was cancelled." {
-			t.Errorf("the form shows %q", got)
+			t.Errorf("the form shows the problems %q, want that the upload was cancelled", got)
 		}
 		b.submit("form.status", "status", "Without them")
 		b.until("the post is published", func() bool { return slices.Contains(b.texts(".post .body"), "Without them") })
@@ -76,18 +76,18 @@ func TestPictures(t *testing.T) {
 		b.chooseFocus(`[name="focus1"]`, "right-bottom")
 		b.submit("form.status", "status", strings.Repeat("hill ", 60), "alt1", "Hills")
 		if text := b.texts("form.status .problem"); len(text) != 1 {
-			t.Fatalf("a post that is too long: %q", text)
+			t.Fatalf("a post that is too long shows the problems %q, want one", text)
 		}
 		b.submit("form.status", "status", "The same hills")
 		b.wantPicture("Hills", "focus-right-bottom")
 	})
-	for name, options := range map[string][]action{"with scripts": nil, "without scripts": {withoutScripts()}} {
+	for name, actions := range map[string][]action{"with scripts": nil, "without scripts": {withoutScripts()}} {
 		t.Run("a long description "+name, func(t *testing.T) {
 			t.Parallel()
-			b := newBrowser(t, site, options...)
-			b.signUp("long" + strconv.Itoa(len(options)))
+			b := newBrowser(t, site, actions...)
+			b.signUp("long" + strconv.Itoa(len(actions)))
 			b.open("/home")
-			if len(options) == 0 {
+			if len(actions) == 0 {
 				b.addPictures(files...)
 				b.do(`document.querySelectorAll(".thumbs textarea").forEach(t => t.value = "A hill behind a hill. ".repeat(60))`)
 				b.submit("form.status", "status", "Hills and hills")
@@ -98,7 +98,7 @@ func TestPictures(t *testing.T) {
 			}
 			b.press(".post .alt summary")
 			if got := get[string](b, readable); got != "" {
-				t.Errorf("opened: %s", got)
+				t.Errorf("the open description: %s", got)
 			}
 			b.press(".post .alt summary")
 			if b.has(".alt[open]") {
@@ -108,8 +108,8 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// readable returns what is wrong with the open description of a picture: the text and its close
-// control must be in view and not covered.
+// readable is a script that returns the problems of the open description of a picture: the text and
+// the close control must be in view and not covered.
 const readable = `(() => {
 	const open = document.querySelector(".alt[open]"), text = open.querySelector("p"), close = open.querySelector("summary");
 	const inView = (e, y) => {
@@ -132,7 +132,7 @@ func (b *browser) addPictures(files ...string) {
 	b.until("the pictures are uploaded", func() bool { return len(b.texts(".thumbs li:not(:has(progress))")) == len(files) })
 }
 
-// chooseFocus chooses the part of a picture that stays in view when it is cropped.
+// chooseFocus chooses the part of a picture that stays in view when the picture is cropped.
 func (b *browser) chooseFocus(selector, value string) {
 	b.t.Helper()
 	b.do(fmt.Sprintf(`(() => {
@@ -140,7 +140,7 @@ func (b *browser) chooseFocus(selector, value string) {
 	})()`, selector, value))
 }
 
-// wantPicture checks that the first post has exactly this picture.
+// wantPicture checks that the first post has exactly one picture, with this description and class.
 func (b *browser) wantPicture(alt, class string) {
 	b.t.Helper()
 	b.wantPath("/home")
@@ -162,8 +162,8 @@ type formClient struct {
 }
 
 // send submits a form. Pictures are in the field file or, for a post, in file1, file2 and so on.
-func (m formClient) send(path string, fields map[string]string, pictures ...[]byte) {
-	m.t.Helper()
+func (c formClient) send(path string, fields map[string]string, pictures ...[]byte) {
+	c.t.Helper()
 	contentType, body := "application/x-www-form-urlencoded", &bytes.Buffer{}
 	if len(pictures) == 0 {
 		values := url.Values{}
@@ -187,13 +187,13 @@ func (m formClient) send(path string, fields map[string]string, pictures ...[]by
 		_ = form.Close()
 		contentType = form.FormDataContentType()
 	}
-	res, err := m.http.Post(m.site+path, contentType, body)
+	res, err := c.http.Post(c.site+path, contentType, body)
 	if err != nil {
-		m.t.Fatal(err)
+		c.t.Fatal(err)
 	}
 	_ = res.Body.Close()
 	if res.StatusCode >= 400 {
-		m.t.Fatalf("%s: %s", path, res.Status)
+		c.t.Fatalf("POST %s: %s", path, res.Status)
 	}
 }
 

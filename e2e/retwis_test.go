@@ -28,8 +28,8 @@ import (
 // retwis is the path of the program, built once.
 var retwis string
 
-// lanHost is another name of this machine in the browser, which treats plain HTTP as secure only for
-// localhost.
+// lanHost is a host name that the browser resolves to this machine. Browsers treat plain HTTP as
+// secure only for localhost.
 const lanHost = "retwis.test"
 
 // chromium is the browser process. All tests share it, but have separate profiles.
@@ -67,13 +67,13 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
+// fail prints an error and returns the exit code.
 func fail(err error) int {
 	fmt.Fprintln(os.Stderr, err)
 	return 1
 }
 
-// serve starts the program and returns its address. The cleanup sends SIGTERM and expects a clean
-// exit.
+// serve starts the program and returns its URL. The cleanup sends SIGTERM and expects a clean exit.
 func serve(t *testing.T, flags ...string) string {
 	t.Helper()
 	args := append([]string{"serve", "--addr", "127.0.0.1:0", "--redis", "embedded:" + t.TempDir(), "--limit", "off"}, flags...)
@@ -99,11 +99,11 @@ func serve(t *testing.T, flags ...string) string {
 		t.Fatalf("retwis serve printed nothing: %v\n%s", err, log.String())
 	}
 	go io.Copy(io.Discard, lines)
-	found := regexp.MustCompile(`http://[^,]+`).FindString(line)
-	if found == "" {
-		t.Fatalf("no address in %q", line)
+	address := regexp.MustCompile(`http://[^,]+`).FindString(line)
+	if address == "" {
+		t.Fatalf("retwis serve printed %q, want a URL", line)
 	}
-	return found
+	return address
 }
 
 // browser is a browser profile with its own cookies.
@@ -121,7 +121,7 @@ func newBrowser(t *testing.T, site string, actions ...action) *browser {
 	tab, cancel := chromedp.NewContext(chromium, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
 	b := &browser{t: t, ctx: tab, tab: tab, site: site}
-	// Leaves time to report the state of the page.
+	// Leave time to report the state of the page.
 	if deadline, ok := t.Deadline(); ok {
 		ctx, stop := context.WithDeadline(tab, deadline.Add(-10*time.Second))
 		t.Cleanup(stop)
@@ -134,6 +134,7 @@ func newBrowser(t *testing.T, site string, actions ...action) *browser {
 // action is a step in the browser.
 type action = chromedp.Action[chromedp.Void]
 
+// withoutScripts disables scripts.
 func withoutScripts() action {
 	return command(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 }
@@ -153,14 +154,14 @@ func (b *browser) run(actions ...action) {
 	}
 }
 
-// get evaluates a script that changes nothing. If the page navigates meanwhile, it retries on the
-// next one.
+// get evaluates a script that changes nothing. If the page navigates meanwhile, get retries on the
+// next page.
 func get[T any](b *browser, script string, options ...chromedp.EvaluateOption) T {
 	b.t.Helper()
 	for {
 		value, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](script, options...))
-		var refused *cdproto.Error
-		if errors.As(err, &refused) && refused.Message == "Inspected target navigated or closed" {
+		var protocolErr *cdproto.Error
+		if errors.As(err, &protocolErr) && protocolErr.Message == "Inspected target navigated or closed" {
 			continue
 		}
 		if err != nil {
@@ -188,8 +189,8 @@ func (b *browser) until(what string, ready func() bool) {
 	b.waitingFor = ""
 }
 
-// openUntil reloads a page until ready returns true: it takes a moment until it shows the changes of
-// another process.
+// openUntil reloads a page until ready returns true, because a page shows the changes of another
+// process after a delay.
 func (b *browser) openUntil(path, what string, ready func() bool) {
 	b.t.Helper()
 	b.until(what, func() bool {
@@ -198,7 +199,8 @@ func (b *browser) openUntil(path, what string, ready func() bool) {
 	})
 }
 
-// watch returns a function that reports whether any element has matched the selector since.
+// watch returns a function that reports whether any element has matched the selector since the call
+// of watch.
 func (b *browser) watch(selector string) (seen func() bool) {
 	b.t.Helper()
 	name := fmt.Sprintf("watched[%q]", selector)
@@ -210,7 +212,7 @@ func (b *browser) watch(selector string) (seen func() bool) {
 	}
 }
 
-// fail ends the test and reports the current page.
+// fail ends the test. After a timeout, it reports the current page.
 func (b *browser) fail(err error) {
 	b.t.Helper()
 	if b.waitingFor == "" || b.ctx.Err() == nil {
@@ -235,10 +237,10 @@ func (b *browser) submit(form string, fields ...string) {
 	}
 	button := form + " button:not([type=button])"
 	b.run(chromedp.WaitVisible(chromedp.CSS(button)))
-	// On a phone, the bar at the bottom can cover it.
+	// On a phone, the bar at the bottom can cover the button.
 	b.do(fmt.Sprintf(`document.querySelector(%q).scrollIntoView({block: "center"})`, button))
 	if status := b.click(button); status >= 500 {
-		b.t.Fatalf("send %s: %d", form, status)
+		b.t.Fatalf("submit %s: status %d", form, status)
 	}
 }
 
@@ -293,15 +295,18 @@ func (b *browser) path() string {
 	return get[string](b, `location.pathname`)
 }
 
+// wantPath checks the path of the current page.
 func (b *browser) wantPath(want string) {
 	b.t.Helper()
 	if got := b.path(); got != want {
-		b.t.Fatalf("on %s, want %s", got, want)
+		b.t.Fatalf("the page is %s, want %s", got, want)
 	}
 }
 
+// password is the password of all accounts that tests create.
 const password = "correct horse battery"
 
+// signUp creates an account and logs in.
 func (b *browser) signUp(name string) {
 	b.t.Helper()
 	b.open("/register")
@@ -319,6 +324,7 @@ func (b *browser) submitSignUp(form, name string, fields ...string) {
 	b.submit(form, fields...)
 }
 
+// publish publishes a post on the home page.
 func (b *browser) publish(text string) {
 	b.t.Helper()
 	b.open("/home")
@@ -340,12 +346,12 @@ func (b *browser) cookie() *http.Cookie {
 		if c.Name == "auth" {
 			found = &http.Cookie{Name: c.Name, Value: c.Value}
 			if !c.HTTPOnly || c.SameSite != network.CookieSameSiteLax {
-				b.t.Errorf("scripts or other sites can read the session cookie: %+v", c)
+				b.t.Errorf("the session cookie is %+v, want HttpOnly and SameSite=Lax", c)
 			}
 		}
 	}
 	if found == nil {
-		b.t.Fatal("no session")
+		b.t.Fatal("the browser has no session cookie")
 	}
 	return found
 }

@@ -3,7 +3,7 @@ package e2e
 import (
 	"context"
 	"crypto/hmac"
-	"crypto/sha1" // as authenticator apps do
+	"crypto/sha1" // the default of authenticator apps
 	"encoding/base32"
 	"encoding/binary"
 	"fmt"
@@ -27,34 +27,34 @@ func appCode(t *testing.T, key string, at time.Time) string {
 	mac := hmac.New(sha1.New, secret)
 	_ = binary.Write(mac, binary.BigEndian, at.Unix()/30)
 	sum := mac.Sum(nil)
-	from := sum[len(sum)-1] & 15
-	return fmt.Sprintf("%06d", binary.BigEndian.Uint32(sum[from:])&0x7fffffff%1_000_000)
+	offset := sum[len(sum)-1] & 15
+	return fmt.Sprintf("%06d", binary.BigEndian.Uint32(sum[offset:])&0x7fffffff%1_000_000)
 }
 
 // sendCode submits the current code of an authenticator app, or the next one if the current code was
 // already used at the time last. It returns the time of the code. If the submission took longer than
-// a code is valid, it submits another one.
+// the validity of a code, sendCode submits another code.
 func (b *browser) sendCode(form, key string, last time.Time, accepted func() bool) time.Time {
 	b.t.Helper()
 	const period = 30 * time.Second
 	for {
 		now := time.Now()
-		at := now
-		if next := last.Truncate(period).Add(period); !last.IsZero() && at.Before(next) {
-			at = next
+		codeTime := now
+		if next := last.Truncate(period).Add(period); !last.IsZero() && codeTime.Before(next) {
+			codeTime = next
 		}
-		b.submit(form, "code", appCode(b.t, key, at))
+		b.submit(form, "code", appCode(b.t, key, codeTime))
 		if accepted() {
-			return at
+			return codeTime
 		}
 		if time.Since(now) < period {
-			b.t.Fatalf("a valid code is refused; the page is %s", b.path())
+			b.t.Fatalf("a valid code was rejected; the page is %s", b.path())
 		}
 	}
 }
 
-// TestSecurity turns on two-step log-in, logs in with it and with a recovery code, ends sessions of
-// other browsers, and changes the password, with scripts and without.
+// TestSecurity turns on two-step log-in, logs in with a code and with a recovery code, ends
+// sessions of other browsers, and changes the password, with scripts and without.
 func TestSecurity(t *testing.T) {
 	t.Parallel()
 	site := serve(t)
@@ -68,6 +68,7 @@ func TestSecurity(t *testing.T) {
 	}
 }
 
+// security is a user who changes the security settings in the browser main.
 type security struct {
 	t          *testing.T
 	site, user string
@@ -75,8 +76,9 @@ type security struct {
 	main       *browser
 }
 
-// TestPlainHTTP logs in and changes settings over plain HTTP, as in a local network. A browser then
-// sends no Sec-Fetch-Site header, so that only the Origin header shows that a form is from this site.
+// TestPlainHTTP logs in and changes settings over plain HTTP, as in a local network. Over plain
+// HTTP, a browser sends no Sec-Fetch-Site header: only the Origin header shows that a form is from
+// this site.
 func TestPlainHTTP(t *testing.T) {
 	t.Parallel()
 	site := strings.Replace(serve(t), "127.0.0.1", lanHost, 1)
@@ -86,10 +88,10 @@ func TestPlainHTTP(t *testing.T) {
 	b.submit(`main form`, "username", "ada", "password", password)
 	b.wantPath("/home")
 	b.open("/settings/security")
-	const next = "a better horse"
-	b.submit(`form[action$="/password"]`, "current", password, "password", next, "password2", next)
+	const newPassword = "a better horse"
+	b.submit(`form[action$="/password"]`, "current", password, "password", newPassword, "password2", newPassword)
 	if texts := b.texts("p.notice"); len(texts) != 1 || !strings.Contains(texts[0], "Your password is changed") {
-		t.Errorf("%q", texts)
+		t.Errorf("the notices are %q, want that the password is changed", texts)
 	}
 }
 
@@ -100,8 +102,8 @@ func navigateBack() action {
 		if err != nil {
 			return err
 		}
-		before := history.Entries[history.CurrentIndex-1].ID
-		_, err = cdp.Call(ctx, t, page.NavigateToHistoryEntry, page.NavigateToHistoryEntryParams{EntryID: before})
+		previous := history.Entries[history.CurrentIndex-1].ID
+		_, err = cdp.Call(ctx, t, page.NavigateToHistoryEntry, page.NavigateToHistoryEntryParams{EntryID: previous})
 		return err
 	})
 }
@@ -115,8 +117,9 @@ func (s security) otherBrowser(password string) *browser {
 	return b
 }
 
+// run goes through the steps of TestSecurity.
 func (s security) run() {
-	const settings, next = "/settings/security", "another horse battery"
+	const settings, newPassword = "/settings/security", "another horse battery"
 	b := s.main
 	b.signUp(s.user)
 	b.open(settings)
@@ -127,12 +130,12 @@ func (s security) run() {
 	b.wantPath(settings + "/app")
 	key := b.texts("code.secret")[0]
 	if !b.has("svg.qr") {
-		s.t.Error("no QR code")
+		s.t.Error("the page has no QR code")
 	}
 	confirmed := b.sendCode(`form[action$="/confirm"]`, key, time.Time{}, func() bool { return b.has(".codes code") })
 	codes := b.texts(".codes code")
 	if len(codes) != 10 {
-		s.t.Fatalf("%d recovery codes", len(codes))
+		s.t.Fatalf("%d recovery codes, want 10", len(codes))
 	}
 
 	second := s.otherBrowser(password)
@@ -161,16 +164,16 @@ func (s security) run() {
 	}
 
 	b.submit(`form[action$="/password"]`, "current", password, "password", "password123", "password2", "password123")
-	b.submit(`form[action$="/password"]`, "current", password, "password", next, "password2", next)
+	b.submit(`form[action$="/password"]`, "current", password, "password", newPassword, "password2", newPassword)
 	b.wantPath(settings)
 	if got := b.texts(".notice"); len(got) != 1 || !strings.Contains(got[0], "is changed") {
-		s.t.Errorf("after the change of the password: %q", got)
+		s.t.Errorf("after the change of the password, the notices are %q, want that it is changed", got)
 	}
 	for _, other := range []*browser{second, third} {
 		other.open("/home")
 		other.wantPath("/login")
 	}
-	fourth := s.otherBrowser(next)
+	fourth := s.otherBrowser(newPassword)
 	fourth.wantPath("/login/code")
 
 	// The back button does not show a page of the ended session.
@@ -187,7 +190,8 @@ func (s security) run() {
 	})
 }
 
-// typing checks what scripts show while a password is typed.
+// typing checks the rating that scripts show while a password is typed, and the button that reveals
+// the password.
 func (s security) typing() {
 	s.t.Helper()
 	b := s.main
@@ -196,7 +200,7 @@ func (s security) typing() {
 	b.until("a weak password is rated weak", func() bool { return strings.HasPrefix(text(), "Weak") })
 	b.run(chromedp.Click(chromedp.CSS(".reveal:has(#new-password) button")))
 	if kind := get[string](b, `document.querySelector("#new-password").type`); kind != "text" {
-		s.t.Errorf("the revealed password is in a field of type %s", kind)
+		s.t.Errorf("the revealed password is in a field of type %s, want text", kind)
 	}
 	b.run(chromedp.SendKeys(chromedp.CSS("#new-password"), " four quick vixens"))
 	b.until("a strong password is rated strong", func() bool { return strings.HasPrefix(text(), "Strong") })
@@ -242,7 +246,7 @@ func TestPasskeys(t *testing.T) {
 	waitForNotice("That is not your password.")
 	add(password)
 	waitForNotice("Your passkey is added")
-	b.until("it is in the list", func() bool { return strings.Contains(strings.Join(b.texts(".sessions strong"), " "), "My phone") })
+	b.until("the passkey is in the list", func() bool { return strings.Contains(strings.Join(b.texts(".sessions strong"), " "), "My phone") })
 
 	b.post("/logout")
 	b.open("/login?next=%2Fbookmarks")

@@ -15,16 +15,16 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestStates checks every page, menu, dialog and state in light mode on a desktop and in dark mode on
-// a phone; with the build tag long, in eight looks. Each fits the screen, and axe-core reports neither
-// violations nor contrasts that it cannot compute.
+// TestStates checks every page, menu, dialog and state in light mode on a desktop and in dark mode
+// on a phone; with the build tag long, in eight looks. Every page must fit the screen, and axe-core
+// must report neither violations nor contrasts that it cannot compute.
 func TestStates(t *testing.T) {
 	t.Parallel()
-	j, err := newPageChecker()
+	checker, err := newPageChecker()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := states{pageChecker: j}
+	s := states{pageChecker: checker}
 	s.prepare(t)
 	t.Run("people", func(t *testing.T) {
 		for name, tour := range map[string]func(*browser){"visitor": s.visitor, "member": s.member, "moderator": s.moderator} {
@@ -54,6 +54,7 @@ func (s states) page(b *browser, name, path string) {
 	s.check(b, name, "html")
 }
 
+// prepare starts the database and the site, and stores settings and one-time links.
 func (s *states) prepare(t *testing.T) {
 	t.Helper()
 	s.startDatabase(t)
@@ -111,7 +112,7 @@ func (b *browser) post(path string, fields ...string) {
 	// The timeout lets the script return before the page navigates.
 	script = `(() => {` + script + ` document.body.append(f); setTimeout(() => f.submit()); })()`
 	if _, err := chromedp.RunResponse(b.ctx, chromedp.Evaluate[chromedp.Void](script)); err != nil {
-		b.t.Fatalf("send %s: %v", path, err)
+		b.t.Fatalf("submit %s: %v", path, err)
 	}
 }
 
@@ -131,6 +132,7 @@ func (b *browser) mostReplied(path string) string {
 	})()`)
 }
 
+// visitor checks the pages of people who are logged out, and of new accounts.
 func (s states) visitor(b *browser) {
 	for _, p := range [][2]string{
 		{"front page", "/"},
@@ -200,14 +202,14 @@ func (s states) longNames(b *browser) {
 	b.post(b.mostReplied("/u/vera_holm") + "/repost")
 	b.publish("Stacked " + strings.Repeat("e"+strings.Repeat("\u0301\u0302\u0303\u0323", 9), 8))
 	path := b.mostReplied("/u/wide")
-	first := path
+	firstPath := path
 	for range 8 {
 		b.post(path+"/reply", "status", "And so on")
 		path = "/u/wide/" + strings.TrimPrefix(get[string](b, `location.hash`), "#p")
 	}
-	s.page(b, "deep conversation", first)
+	s.page(b, "deep conversation", firstPath)
 	if got := len(b.texts(".at.beside .context")); got != 3 {
-		b.t.Errorf("%d replies name the author they reply to, want 3", got)
+		b.t.Errorf("%d replies name the author of the parent post, want 3", got)
 	}
 	s.page(b, "what a post replies to", path)
 	b.post("/logout")
@@ -220,6 +222,7 @@ func (s states) longNames(b *browser) {
 	s.page(b, "right-to-left name", "/u/hebrew")
 }
 
+// member checks the pages of a logged-in user.
 func (s states) member(b *browser) {
 	b.logIn("demo", "demo-demo")
 	thread := b.mostReplied("/u/demo")
@@ -287,7 +290,7 @@ func (s states) member(b *browser) {
 	b.post("/u/edda_storm/block")
 	s.page(b, "blocked profile", "/u/edda_storm")
 	s.page(b, "blocked", "/settings/blocked")
-	names := "" // more than the limit of follows allows
+	names := "" // more names than the limit of follows allows
 	for n := range 150 {
 		names += fmt.Sprintf("x%d\n", n)
 	}
@@ -296,7 +299,7 @@ func (s states) member(b *browser) {
 	s.check(b, "import that runs", "html")
 }
 
-// writing checks what scripts show while the user types.
+// writing checks the elements that scripts add while the user types.
 func (s states) writing(b *browser) {
 	b.open("/home")
 	b.fill("#status", strings.Repeat("no end ", 45))
@@ -325,6 +328,7 @@ func (s states) writing(b *browser) {
 	s.check(b, "keys", "dialog")
 }
 
+// menus checks menus, dialogs and the print view.
 func (s states) menus(b *browser, thread string) {
 	b.open("/u/vera_holm")
 	b.press(".profile .menu summary")
@@ -352,7 +356,7 @@ func (s states) menus(b *browser, thread string) {
 	s.print(b)
 }
 
-// print checks the page as it is printed.
+// print checks the printed page.
 func (s states) print(b *browser) {
 	b.t.Helper()
 	b.use(looks[0])
@@ -368,6 +372,7 @@ func (s states) print(b *browser) {
 	b.run(colorScheme("light"))
 }
 
+// moderator checks the pages of a new account, of a moderator and of an admin.
 func (s states) moderator(b *browser) {
 	b.signUp("moira")
 	for _, p := range [][2]string{

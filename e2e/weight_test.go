@@ -34,7 +34,7 @@ func TestFirstVisit(t *testing.T) {
 				reduce((sum, entry) => sum + entry.transferSize, 0);
 		})()`)
 		if weight < 10_000 || weight > maxBytes {
-			t.Errorf("%s loads %.0f bytes, want at most %d", path, weight, maxBytes)
+			t.Errorf("%s loads %.0f bytes, want 10,000 to %d", path, weight, maxBytes)
 		}
 		for i, l := range looks[1:3] {
 			b.run(
@@ -48,7 +48,7 @@ func TestFirstVisit(t *testing.T) {
 				return observer.takeRecords().reduce((sum, entry) => sum + entry.value, 0);
 			})()`)
 			if shift > maxShift {
-				t.Errorf("%s has a layout shift of %.3f on a %s", path, shift, l.screen)
+				t.Errorf("%s has a layout shift of %.3f on a %s, want at most %v", path, shift, l.screen, maxShift)
 			}
 		}
 		b.run(command(emulation.SetCPUThrottlingRate, emulation.SetCPUThrottlingRateParams{Rate: 1}))

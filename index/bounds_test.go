@@ -10,15 +10,15 @@ import (
 	"retwis/internal/require"
 )
 
-// Bounds with more digits than a column, or beyond all its values, compare correctly.
+// Bounds that a column cannot hold compare correctly.
 func TestBoundsBeyondTheColumn(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
 	huge := new(big.Int).Lsh(big.NewInt(1), 600)
 	for column, test := range map[string]struct {
 		values []any
-		bounds []any // for each bound: the number of values that are less, and that are less or equal
-		less   [][2]int
+		bounds []any
+		counts [][2]int // the number of values < and <= each bound
 	}{
 		"a:int(2)":          {[]any{-99, 0, 5, 99}, []any{100, -100, 4.5, "5.0", uint64(math.MaxUint64), huge, 99}, [][2]int{{4, 4}, {0, 0}, {2, 2}, {2, 3}, {4, 4}, {4, 4}, {3, 4}}},
 		"a:int":             {[]any{math.MinInt64, -1, math.MaxInt64}, []any{"9223372036854775808", "-9223372036854775809", -0.5}, [][2]int{{3, 3}, {0, 0}, {2, 2}}},
@@ -32,7 +32,7 @@ func TestBoundsBeyondTheColumn(t *testing.T) {
 		}
 		all := int64(len(test.values))
 		for i, bound := range test.bounds {
-			less, orEqual := int64(test.less[i][0]), int64(test.less[i][1])
+			less, orEqual := int64(test.counts[i][0]), int64(test.counts[i][1])
 			for name, q := range map[string]struct {
 				condition Condition
 				want      int64
@@ -55,7 +55,7 @@ func TestBoundsBeyondTheColumn(t *testing.T) {
 	}
 	for _, q := range []struct {
 		condition Condition
-		want      int64
+		want      int64 // -1: ErrValue
 	}{
 		{Below("age", int64(1<<53+1)), 5},
 		{AtLeast("age", int64(1<<53+1)), 0},

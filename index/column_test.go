@@ -20,7 +20,7 @@ func TestDeclarations(t *testing.T) {
 	} {
 		columns, err := ParseColumns(text)
 		if err != nil {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("ParseColumns(%q): %v", text, err)
 			continue
 		}
 		var texts []string
@@ -28,7 +28,7 @@ func TestDeclarations(t *testing.T) {
 			texts = append(texts, c.String())
 		}
 		if got := strings.Join(texts, ","); got != want {
-			t.Errorf("%q is read as %q, not %q", text, got, want)
+			t.Errorf("ParseColumns(%q) = %q, want %q", text, got, want)
 		}
 	}
 	for text, want := range map[string]string{
@@ -49,7 +49,7 @@ func TestDeclarations(t *testing.T) {
 		"a:decimal(9,2,1)": "does not take",
 	} {
 		if _, err := ParseColumns(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, expected %q", text, err, want)
+			t.Errorf("ParseColumns(%q): %v, want error with %q", text, err, want)
 		}
 	}
 }
@@ -64,13 +64,13 @@ func FuzzParseColumns(f *testing.F) {
 		for _, c := range columns {
 			reparsed, err := ParseColumns(c.String())
 			if err != nil || len(reparsed) != 1 || reparsed[0] != c {
-				t.Fatalf("%q: %+v is written %q and read as %+v, %v", text, c, c, reparsed, err)
+				t.Fatalf("%q: %+v is formatted as %q and parsed as %+v, %v", text, c, c, reparsed, err)
 			}
 		}
 	})
 }
 
-// Values that a column cannot hold or order exactly are refused, naming the column.
+// Check refuses values that a column cannot hold or order exactly. The error names the column.
 func TestValuesRefused(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -111,7 +111,7 @@ func TestValuesRefused(t *testing.T) {
 		require.OK(t)(err)
 		err = c.Check("1", test.value)
 		if !errors.Is(err, ErrValue) || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "column c") {
-			t.Errorf("%s: %v: %v, expected %q", test.column, test.value, err, test.want)
+			t.Errorf("%s: Check(%v): %v, want error with %q", test.column, test.value, err, test.want)
 		}
 	}
 }

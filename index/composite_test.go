@@ -40,7 +40,7 @@ func readable(t testing.TB, c rueidis.Client, key string, opt Options) *Composit
 	return x
 }
 
-// list collects the results of a query.
+// list returns the results of a query as a slice.
 func list[E any](t require.T, entries iter.Seq2[E, error]) []E {
 	var all []E
 	for e, err := range entries {
@@ -50,6 +50,7 @@ func list[E any](t require.T, entries iter.Seq2[E, error]) []E {
 	return all
 }
 
+// ids returns the IDs of entries, separated by spaces.
 func ids(entries []Entry) string {
 	var all []string
 	for _, e := range entries {
@@ -63,11 +64,11 @@ func healthy(t testing.TB, verify func(context.Context, *Source[[]any], maintain
 	t.Helper()
 	report, err := verify(t.Context(), nil, maintain.Options{})
 	if err != nil || report.Problems() != 0 {
-		t.Fatalf("verify: %+v, %v", report, err)
+		t.Fatalf("Verify: %+v, %v, want no problems", report, err)
 	}
 }
 
-// The tutorial's index of rooms and prices, with its own data.
+// The tutorial's index of rooms and prices, with the data of the tutorial.
 func TestRooms(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
@@ -77,28 +78,28 @@ func TestRooms(t *testing.T) {
 	}
 	got := list(t, rooms.Select(ctx, Page{}, Eq("room", 56), Between("price", 10, 30)))
 	if ids(got) != "94 90 92" {
-		t.Fatalf("room 56 between 10 and 30: %s", ids(got))
+		t.Fatalf("room 56 with prices from 10 to 30: %q, want %q", ids(got), "94 90 92")
 	}
 	if e := got[1]; e.Values[0] != int64(56) || e.Values[1] != decimal.New(2844, 2) {
-		t.Fatalf("it says %v", e.Values)
+		t.Fatalf("entry 90 has values %v, want 56 and 28.44", e.Values)
 	}
 	members, err := c.Do(ctx, c.B().Zrange().Key("rooms").Min("[0056:0010.00").Max("[0056:0030.00:\xff").Bylex().Build()).AsStrSlice()
 	if err != nil || strings.Join(members, " ") != "0056:0010.00:94 0056:0028.44:90 0056:0030.00:92" {
-		t.Fatalf("with redis-cli: %q, %v", members, err)
+		t.Fatalf("ZRANGE BYLEX: %q, %v", members, err)
 	}
 	if content, err := c.Do(ctx, c.B().Hget().Key("rooms.content").Field("90").Build()).ToString(); err != nil || content != "0056:0028.44:90" {
-		t.Fatalf("in the reverse index: %q, %v", content, err)
+		t.Fatalf("the reverse index has %q, %v", content, err)
 	}
-	// Putting an id again moves it; removing it needs the id only.
+	// Put moves an existing entry; Remove needs only the ID.
 	require.OK(t)(rooms.Put(ctx, "90", 56, "31"))
 	if got := list(t, rooms.Select(ctx, Page{}, Eq("room", 56))); ids(got) != "91 94 92 90" {
-		t.Fatalf("after a move: %s", ids(got))
+		t.Fatalf("after Put of a new price: %q, want %q", ids(got), "91 94 92 90")
 	}
 	if n, err := rooms.Remove(ctx, "90", "91", "none"); err != nil || n != 2 {
-		t.Fatalf("removed %d, %v", n, err)
+		t.Fatalf("Remove() = %d, %v, want 2", n, err)
 	}
 	if n, err := rooms.Len(ctx); err != nil || n != 3 {
-		t.Fatalf("%d are left, %v", n, err)
+		t.Fatalf("Len() = %d, %v, want 3", n, err)
 	}
 	healthy(t, rooms.Verify)
 }
@@ -118,7 +119,7 @@ func TestLongRanges(t *testing.T) {
 			}
 		})
 		if err != nil || put != n {
-			t.Fatal(put, err)
+			t.Fatalf("PutMany() = %d, %v, want %d", put, err, n)
 		}
 		for _, reverse := range []bool{false, true} {
 			all := list(t, x.Select(ctx, Page{Reverse: reverse}))
@@ -128,23 +129,23 @@ func TestLongRanges(t *testing.T) {
 				}
 				return cmp.Or(cmp.Compare(a.Values[0].(int64), b.Values[0].(int64)), cmp.Compare(a.Values[1].(int64), b.Values[1].(int64)))
 			}) {
-				t.Fatalf("%d entries, or not in order", len(all))
+				t.Fatalf("Select(reverse %v) returned %d entries, want %d in order", reverse, len(all), n)
 			}
-			sifted := list(t, x.Select(ctx, Page{Reverse: reverse}, Above("a", -1), Eq("b", 3)))
-			if len(sifted) != 715 && len(sifted) != 714 {
-				t.Fatalf("sifted %d", len(sifted))
+			filtered := list(t, x.Select(ctx, Page{Reverse: reverse}, Above("a", -1), Eq("b", 3)))
+			if len(filtered) != 715 && len(filtered) != 714 {
+				t.Fatalf("Select with conditions returned %d entries, want 714 or 715", len(filtered))
 			}
-			if count, err := x.Count(ctx, Above("a", -1), Eq("b", 3)); err != nil || count != int64(len(sifted)) {
-				t.Fatalf("counted %d of %d, %v", count, len(sifted), err)
+			if count, err := x.Count(ctx, Above("a", -1), Eq("b", 3)); err != nil || count != int64(len(filtered)) {
+				t.Fatalf("Count() = %d, %v, want %d", count, err, len(filtered))
 			}
-			if few := list(t, x.Select(ctx, Page{Reverse: reverse, Offset: 700, Limit: 5}, Above("a", -1), Eq("b", 3))); ids(few) != ids(sifted[700:705]) {
-				t.Fatalf("%s, expected %s", ids(few), ids(sifted[700:705]))
+			if page := list(t, x.Select(ctx, Page{Reverse: reverse, Offset: 700, Limit: 5}, Above("a", -1), Eq("b", 3))); ids(page) != ids(filtered[700:705]) {
+				t.Fatalf("page at offset 700: %s, want %s", ids(page), ids(filtered[700:705]))
 			}
 		}
 	}
 }
 
-// An In of any size, on any column, matches exactly its values.
+// In matches exactly its values, for any number of values on any column.
 func TestManyValues(t *testing.T) {
 	t.Parallel()
 	x, ctx := composite(t, client(t), "values", Options{Columns: columns(t, "a:int,b:int")}), t.Context()
@@ -180,7 +181,7 @@ func TestManyValues(t *testing.T) {
 				}
 			}
 			if count, err := x.Count(ctx, where...); err != nil || int(count) != len(all) || len(all) != want {
-				t.Fatalf("%d values: %d of %d, counted %d, %v", n, len(all), want, count, err)
+				t.Fatalf("%d values: Select returned %d entries, Count %d, want %d; error %v", n, len(all), count, want, err)
 			}
 		}
 	}
@@ -193,11 +194,11 @@ func TestDeclaredOnce(t *testing.T) {
 	for i, partitions := range []int{1, 3} {
 		key := fmt.Sprint("declared", i)
 		if _, err := OpenComposite(ctx, c, key); !isErr(err, ErrNotFound) {
-			t.Fatalf("open before: %v", err)
+			t.Fatalf("open before the first Put: %v, want ErrNotFound", err)
 		}
 		x := composite(t, c, key, Options{Columns: columns(t, "a:int,b:string desc"), Partitions: partitions})
 		if _, err := x.Get(ctx, "1"); !isErr(err, ErrNotFound) {
-			t.Fatalf("get before: %v", err)
+			t.Fatalf("get before the first Put: %v, want ErrNotFound", err)
 		}
 		require.OK(t)(x.Put(ctx, "1", 5, "five"))
 		opened, err := OpenComposite(ctx, c, key)
@@ -211,11 +212,11 @@ func TestDeclaredOnce(t *testing.T) {
 		} {
 			y := composite(t, c, key, wrong)
 			if err := y.Put(ctx, "2", 5, "five"); !isErr(err, ErrDeclared) || !strings.Contains(err.Error(), "b:string desc") {
-				t.Fatalf("put: %v", err)
+				t.Fatalf("put: %v, want ErrDeclared", err)
 			}
 			for _, err := range y.Select(ctx, Page{}) {
 				if !isErr(err, ErrDeclared) {
-					t.Fatalf("select: %v", err)
+					t.Fatalf("select: %v, want ErrDeclared", err)
 				}
 			}
 		}
@@ -230,10 +231,10 @@ func TestForeignKey(t *testing.T) {
 	require.OK(t)(c.Do(ctx, c.B().Set().Key("foreign").Value("mine").Build()).Error())
 	x := composite(t, c, "foreign", Options{Columns: columns(t, "a:int")})
 	if err := x.Put(ctx, "1", 1); err == nil || !strings.Contains(err.Error(), "the key foreign holds a string and no index") {
-		t.Fatal(err)
+		t.Fatalf("put: %v", err)
 	}
 	if _, err := OpenComposite(ctx, c, "foreign"); !isErr(err, ErrNotFound) {
-		t.Fatal(err)
+		t.Fatalf("open: %v, want ErrNotFound", err)
 	}
 	require.Gives(t, 1)(c.Do(ctx, c.B().Dbsize().Build()).AsInt64())
 }
@@ -248,19 +249,19 @@ func TestWrongQueries(t *testing.T) {
 		"only strings and bytes":            {Prefix("a", "1")},
 	} {
 		if _, err := x.Count(ctx, conditions...); !isErr(err, ErrValue) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, expected %q", err, want)
+			t.Errorf("%v, want error with %q", err, want)
 		}
 	}
 	for _, err := range x.Select(ctx, Page{After: "?"}) {
 		if err == nil || !strings.Contains(err.Error(), "cursor") {
-			t.Errorf("a wrong cursor: %v", err)
+			t.Errorf("invalid cursor: %v", err)
 		}
 	}
 	if err := x.Put(ctx, "", 1, "b"); !isErr(err, ErrValue) {
-		t.Errorf("no id: %v", err)
+		t.Errorf("empty ID: %v, want ErrValue", err)
 	}
 	if err := x.Put(ctx, "1", 1); !isErr(err, ErrValue) || !strings.Contains(err.Error(), "1 values for 2 columns") {
-		t.Errorf("a value too few: %v", err)
+		t.Errorf("one value for two columns: %v", err)
 	}
 	n, err := x.PutMany(ctx, slices.Values([]Entry{{ID: "1", Values: []any{1, "b"}}, {ID: "2", Values: []any{"two", "b"}}, {ID: "3", Values: []any{3, "b"}}}))
 	if n != 1 || !isErr(err, ErrValue) || !strings.Contains(err.Error(), `id "2"`) {
@@ -268,11 +269,12 @@ func TestWrongQueries(t *testing.T) {
 	}
 }
 
+// isErr reports whether the text of err contains the text of target.
 func isErr(err, target error) bool {
 	return err != nil && strings.Contains(err.Error(), target.Error())
 }
 
-// Every type of index works on a Cluster, in one slot and in several.
+// A Composite works on a Cluster, in one slot and in several.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 3)
@@ -290,20 +292,20 @@ func TestCluster(t *testing.T) {
 			}
 		})
 		if err != nil || n != 3000 {
-			t.Fatal(n, err)
+			t.Fatalf("PutMany() = %d, %v, want 3000", n, err)
 		}
 		all := list(t, x.Select(ctx, Page{}))
 		for i, e := range all {
 			if e.Values[0] != int64(i) {
-				t.Fatalf("%s: place %d has %v", key, i, e.Values)
+				t.Fatalf("%s: entry %d has values %v", key, i, e.Values)
 			}
 		}
 		page := list(t, x.Select(ctx, Page{Limit: 10, Offset: 5, Reverse: true}, Below("a", 1000)))
 		if len(page) != 10 || page[0].Values[0] != int64(994) {
-			t.Fatalf("%s: %v", key, page)
+			t.Fatalf("%s: page %v, want 10 entries from 994", key, page)
 		}
 		if n, err := x.Count(ctx, AtLeast("a", 2000), Above("b", 1500)); err != nil || n < 400 || n > 600 {
-			t.Fatal(n, err)
+			t.Fatalf("Count() = %d, %v, want 400 to 600", n, err)
 		}
 		healthy(t, x.Verify)
 	}

@@ -12,7 +12,7 @@ import (
 	"retwis/maintain"
 )
 
-// server starts a server and returns a client of it.
+// server starts a server. It returns a client and a function that stops both.
 func server() (rueidis.Client, func()) {
 	urls, stop := redistest.Example(1)
 	opt, err := rueidis.ParseURL(urls[0])
@@ -42,7 +42,7 @@ func ExampleComposite() {
 	must(rooms.Put(ctx, "90", 56, "28.44"))
 	must(rooms.Put(ctx, "91", 56, "9.99"))
 	must(rooms.Put(ctx, "92", 57, "12"))
-	must(rooms.Put(ctx, "91", 56, "11.50")) // a new price: its entry moves
+	must(rooms.Put(ctx, "91", 56, "11.50")) // moves the entry to its new price
 
 	for entry, err := range rooms.Select(ctx, index.Page{Limit: 20}, index.Eq("room", 56), index.Between("price", 10, 30)) {
 		must(err)
@@ -53,7 +53,7 @@ func ExampleComposite() {
 	// 90 [56 28.44]
 }
 
-// Read a page, and later the next one.
+// Read a page, and later the next page.
 func ExamplePage() {
 	client, stop := server()
 	defer stop()
@@ -70,7 +70,7 @@ func ExamplePage() {
 		fmt.Println(entry.Values[0])
 		cursor = entry.Cursor()
 	}
-	must(names.Put(ctx, "9", "Alan")) // before the cursor: the next page stays the same
+	must(names.Put(ctx, "9", "Alan")) // sorts before the cursor: the next page is unchanged
 	for entry, err := range names.Select(ctx, index.Page{Limit: 2, After: cursor}) {
 		must(err)
 		fmt.Println("next page:", entry.Values[0])
@@ -106,7 +106,7 @@ func ExampleNumeric() {
 	// 2 are over 30
 }
 
-// Read repair: fetch the objects of ids, and remove ids without an object from the index.
+// Read repair: fetch objects by ID, and remove the entries of missing objects.
 func ExampleFetch() {
 	client, stop := server()
 	defer stop()
@@ -116,7 +116,7 @@ func ExampleFetch() {
 	must(err)
 	must(client.Do(ctx, client.B().Hset().Key("person:1").FieldValue().FieldValue("name", "Anna").Build()).Error())
 	must(ages.Put(ctx, "1", 18))
-	must(ages.Put(ctx, "2", 25)) // it has no hash
+	must(ages.Put(ctx, "2", 25)) // person:2 does not exist
 
 	ids := []string{"1", "2"}
 	people, err := index.Fetch(ctx, client, ids, index.FetchOptions{Key: func(id string) string { return "person:" + id }})
@@ -145,7 +145,7 @@ func ExampleComposite_Fetch() {
 	must(client.Do(ctx, client.B().Hset().Key("room:91").FieldValue().FieldValue("price", "35").FieldValue("view", "yard").Build()).Error())
 	must(rooms.Put(ctx, "90", 28))
 	must(rooms.Put(ctx, "91", 35))
-	// Someone changes the hash by hand.
+	// The hash changes without its entry.
 	must(client.Do(ctx, client.B().Hset().Key("room:91").FieldValue().FieldValue("price", "70").Build()).Error())
 
 	var found []index.Entry
@@ -183,7 +183,7 @@ func ExampleComposite_Repair() {
 	must(err)
 	must(client.Do(ctx, client.B().Hset().Key("person:1").FieldValue().FieldValue("age", "19").Build()).Error())
 	must(ages.Put(ctx, "1", 18)) // last year's age
-	must(ages.Put(ctx, "2", 25)) // it has no hash
+	must(ages.Put(ctx, "2", 25)) // person:2 does not exist
 
 	people, err := ages.Hashes("person:*")
 	must(err)

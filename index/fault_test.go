@@ -18,7 +18,7 @@ import (
 	"retwis/maintain"
 )
 
-// The test binary also runs as a writer, or a repairing reader, to be killed.
+// TestMain runs the tests, or the child process that a test kills: a writer or a repairing reader.
 func TestMain(m *testing.M) {
 	if url := os.Getenv("INDEX_TEST_WRITER"); url != "" {
 		writeUntilKilled(childClient(url))
@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 // child is the name of the connections of a child process.
 const child = "child"
 
-// childClient connects a child process, and ends it when the parent test ends, however that
-// happens.
+// childClient returns a client for a child process. The child exits when its standard input
+// closes, which also happens when the parent is killed.
 func childClient(url string) rueidis.Client {
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
@@ -51,8 +51,8 @@ func childClient(url string) rueidis.Client {
 	return c
 }
 
-// writeUntilKilled puts and removes entries until it is killed. It prints a line once it has
-// started.
+// writeUntilKilled puts and removes entries until the process is killed. It prints "writing"
+// after its first round of writes.
 func writeUntilKilled(c rueidis.Client) {
 	x, err := NewComposite(c, "killed", Options{Columns: []Column{{Name: "a", Type: Int}, {Name: "b", Type: String}}})
 	if err != nil {
@@ -75,7 +75,8 @@ func writeUntilKilled(c rueidis.Client) {
 	}
 }
 
-// repairUntilKilled changes hashes and fetches them with repair until it is killed.
+// repairUntilKilled changes hashes and fetches them with Repair until the process is killed. It
+// prints "writing" after its first round with repairs.
 func repairUntilKilled(c rueidis.Client) {
 	ctx := context.Background()
 	x, err := NewComposite(c, "repaired", Options{Columns: []Column{{Name: "age", Type: Int}}})
@@ -102,23 +103,24 @@ func repairUntilKilled(c rueidis.Client) {
 	}
 }
 
-// startWriter starts a writer and waits until it is writing.
-func startWriter(t *testing.T, url string) *exec.Cmd { return start(t, "INDEX_TEST_WRITER", url) }
+// startWriter starts a writer process and waits until it prints "writing".
+func startWriter(t *testing.T, url string) *exec.Cmd { return startChild(t, "INDEX_TEST_WRITER", url) }
 
-// start runs this test binary as a child process and waits until it is writing.
-func start(t *testing.T, env, url string) *exec.Cmd {
+// startChild runs this test binary as a child process and waits until the child prints
+// "writing".
+func startChild(t *testing.T, env, url string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), env+"="+url)
 	out, err := cmd.StdoutPipe()
 	require.OK(t)(err)
-	if _, err := cmd.StdinPipe(); err != nil { // stays open as long as this process lives
+	if _, err := cmd.StdinPipe(); err != nil { // stays open until this process ends
 		t.Fatal(err)
 	}
 	require.OK(t)(cmd.Start())
 	line := make([]byte, len("writing"))
 	if _, err := out.Read(line); err != nil || string(line) != "writing" {
-		t.Errorf("%q, %v", line, err)
+		t.Errorf("the child printed %q, %v, want %q", line, err, "writing")
 	}
 	return cmd
 }
@@ -128,21 +130,21 @@ func kill(cmd *exec.Cmd) {
 	_ = cmd.Wait()
 }
 
-// A writer that is killed at any moment leaves nothing for Verify to find.
+// Verify finds no problem after a writer is killed.
 func TestWriterKilled(t *testing.T) {
 	t.Parallel()
 	server := redistest.TCP(t)
 	for range 3 {
 		cmd := startWriter(t, server.URL())
-		time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond) // any moment will do
+		time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond)
 		kill(cmd)
 		server.WaitDisconnected(t, child)
 		healthy(t, composite(t, server.Client(t), "killed", Options{Columns: columns(t, "a:int,b:string")}).Verify)
 	}
 }
 
-// A reader killed while it repairs has not damaged entries of concurrent writers, and the next
-// reader repairs the rest.
+// A reader that is killed during a repair does not damage the entries of concurrent writers, and
+// the next reader completes the repair.
 func TestRepairingReaderKilled(t *testing.T) {
 	t.Parallel()
 	server := redistest.TCP(t)
@@ -152,45 +154,45 @@ func TestRepairingReaderKilled(t *testing.T) {
 	}
 	for range 3 {
 		stop := o.write("")
-		cmd := start(t, "INDEX_TEST_REPAIRER", server.URL())
-		time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond) // any moment will do
+		cmd := startChild(t, "INDEX_TEST_REPAIRER", server.URL())
+		time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond)
 		kill(cmd)
 		server.WaitDisconnected(t, child)
 		stop()
 		r := o.verify()
 		for _, p := range r.Examples {
 			if p.Kind != maintain.Stale && !strings.Contains(p.Found, "left by a killed") || p.ID != "" && !strings.HasPrefix(p.ID, "own") {
-				t.Errorf("%+v", p)
+				t.Errorf("unexpected problem after the kill: %+v", p)
 			}
 		}
-		o.do("HSET", "repaired.meta", "until", "1") // its lease has expired
-		o.put("own0", 0)                            // the next write removes its leftovers
+		o.do("HSET", "repaired.meta", "until", "1") // the lease of the killed reader expires
+		o.put("own0", 0)                            // the next write removes the leftovers
 		require.OK(t)(o.fetch(t.Context(), FetchOptions{Repair: true}))
 		if r := o.verify(); r.Problems() != 0 {
-			t.Errorf("%+v", r)
+			t.Errorf("Verify after the repair: %+v", r)
 		}
 	}
 }
 
-// A server killed during writes restarts with a consistent index.
+// After a server is killed during writes and restarted, the index is consistent.
 func TestServerKilled(t *testing.T) {
 	t.Parallel()
 	server := redistest.TCP(t, "appendonly yes", "appendfsync always", `save ""`)
 	for range 3 {
 		cmd := startWriter(t, server.URL())
-		time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond) // any moment will do
+		time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond)
 		server.Kill(t)
 		kill(cmd)
 		server.Restart(t, true)
 		x := composite(t, server.Client(t), "killed", Options{Columns: columns(t, "a:int,b:string")})
 		healthy(t, x.Verify)
 		if n, err := x.Len(t.Context()); err != nil || n == 0 {
-			t.Fatal(n, err)
+			t.Fatalf("Len() = %d, %v, want entries", n, err)
 		}
 	}
 }
 
-// An unreachable server returns an error.
+// Put returns an error if the server is unreachable.
 func TestNoServer(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t)
@@ -200,7 +202,7 @@ func TestNoServer(t *testing.T) {
 	defer cancel()
 	err := x.Put(ctx, "1", 1)
 	if err == nil || !strings.HasPrefix(err.Error(), "index: gone: ") {
-		t.Fatal(err)
+		t.Fatalf("Put: %v, want error with prefix %q", err, "index: gone: ")
 	}
 	server.Restart(t, false)
 }

@@ -15,7 +15,7 @@ import (
 	"retwis/internal/require"
 )
 
-// Any Limit and Offset, however large or negative, select a part of the result.
+// Select accepts negative and very large values of Limit and Offset.
 func TestExtremePages(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
@@ -34,10 +34,10 @@ func TestExtremePages(t *testing.T) {
 			"0 1 2 3 4 5 6 7 8": {Limit: math.MinInt},
 		} {
 			if got := ids(list(t, x.Select(ctx, page))); got != want {
-				t.Errorf("%d partitions, %+v: %q, expected %q", partitions, page, got, want)
+				t.Errorf("%d partitions, %+v: %q, want %q", partitions, page, got, want)
 			}
 			if got := numericIDs(list(t, y.Select(ctx, page))); got != want {
-				t.Errorf("numbers, %d partitions, %+v: %q, expected %q", partitions, page, got, want)
+				t.Errorf("numbers, %d partitions, %+v: %q, want %q", partitions, page, got, want)
 			}
 		}
 	}
@@ -52,27 +52,26 @@ func TestReadResultTwice(t *testing.T) {
 	}
 	page := Page{Offset: 2, Limit: 3}
 	entries, numbers := x.Select(t.Context(), page, AtLeast("a", 1)), y.Select(t.Context(), page, AtLeast("value", 1))
-	var all sync.WaitGroup
+	var readers sync.WaitGroup
 	for range 4 {
-		all.Go(func() {
+		readers.Go(func() {
 			for e, err := range entries {
 				if err != nil || e.ID < "3" || e.ID > "5" {
-					t.Error(e, err)
+					t.Errorf("%v, %v, want an ID from 3 to 5", e, err)
 				}
 			}
 			for e, err := range numbers {
 				if err != nil || e.ID < "3" || e.ID > "5" {
-					t.Error(e, err)
+					t.Errorf("%v, %v, want an ID from 3 to 5", e, err)
 				}
 			}
 		})
 	}
-	all.Wait()
+	readers.Wait()
 }
 
-// words returns an index whose members are their own ids: the tutorial's first lexicographic
-// index.
-func words(t *testing.T) *entries.Index {
+// wordIndex returns the tutorial's first lexicographic index: each member is its own ID.
+func wordIndex(t *testing.T) *entries.Index {
 	t.Helper()
 	x, err := entries.New(client(t), "myindex", entries.Options{
 		Package: "index", Declaration: partition.Declaration{Kind: "words"},
@@ -82,20 +81,20 @@ func words(t *testing.T) *entries.Index {
 	return x
 }
 
-// An invalid range is refused, with a cursor or without.
+// Select and Count refuse an invalid range, with or without a cursor.
 func TestWrongRanges(t *testing.T) {
 	t.Parallel()
-	x := words(t)
+	x := wordIndex(t)
 	for _, r := range []ranged.Range{{}, {Min: "a", Max: "+"}, {Min: "-", Max: "b"}, {Max: "[c"}} {
 		for _, q := range []ranged.Query{{}, {After: scan.EncodeCursor("b")}, {After: scan.EncodeCursor("b"), Reverse: true}} {
 			q.Ranges = []ranged.Range{r}
 			for _, err := range x.Select(t.Context(), q) {
 				if !isErr(err, ErrValue) {
-					t.Errorf("%q, %+v: %v", r, q, err)
+					t.Errorf("select %q, %+v: %v, want ErrValue", r, q, err)
 				}
 			}
 			if _, err := x.Count(t.Context(), q); !isErr(err, ErrValue) {
-				t.Errorf("counting %q: %v", r, err)
+				t.Errorf("count %q: %v, want ErrValue", r, err)
 			}
 		}
 	}
@@ -103,7 +102,7 @@ func TestWrongRanges(t *testing.T) {
 
 func TestWords(t *testing.T) {
 	t.Parallel()
-	x := words(t)
+	x := wordIndex(t)
 	for _, w := range []string{"baaa", "abbb", "aaaa", "bbbb"} {
 		require.OK(t)(x.Put(t.Context(), entries.Entry{ID: w, Value: w}))
 	}
@@ -120,7 +119,7 @@ func TestWords(t *testing.T) {
 			all = append(all, m.ID)
 		}
 		if got := strings.Join(all, " "); got != want {
-			t.Errorf("%+v: %q, expected %q", q, got, want)
+			t.Errorf("%+v: %q, want %q", q, got, want)
 		}
 	}
 	require.Gives(t, 3)(x.Count(t.Context(), ranged.Query{Ranges: []ranged.Range{{Min: "[a", Max: "(b"}, {Min: "[bb", Max: "+"}}}))

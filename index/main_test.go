@@ -13,8 +13,7 @@ type offlineClient struct{ rueidis.Client }
 
 func (offlineClient) Mode() rueidis.ClientMode { return rueidis.ClientModeStandalone }
 
-// client returns a client of a fresh database of the server that the tests of this
-// package share.
+// client returns a client of a new database. The tests of this package share a server.
 func client(t testing.TB) rueidis.Client {
 	t.Helper()
 	return redistest.DB(t).Client(t)

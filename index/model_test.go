@@ -14,12 +14,13 @@ import (
 	"retwis/maintain"
 )
 
-// model is the expected content of an index: a sorted list.
+// model holds the expected entries of an index.
 type model struct {
 	columns []Column
 	entries map[string][]any
 }
 
+// sorted returns the entries in the order of the index.
 func (m *model) sorted() []Entry {
 	var all []Entry
 	for id, values := range m.entries {
@@ -41,8 +42,8 @@ func drawColumn(t *rapid.T, name string, readable bool) Column {
 	return Column{Name: o.Name, Type: Type(o.Type), Digits: o.Digits, Scale: o.Scale, Bits: o.Bits, Desc: o.Desc}
 }
 
-// drawWhere draws a condition and its meaning as a predicate.
-func drawWhere(t *rapid.T, columns []Column) (Condition, func([]any) bool) {
+// drawCondition draws a condition, and returns it with an equivalent predicate.
+func drawCondition(t *rapid.T, columns []Column) (Condition, func([]any) bool) {
 	i := rapid.IntRange(0, len(columns)-1).Draw(t, "column")
 	c := columns[i]
 	asc := c
@@ -106,10 +107,10 @@ func TestCompositeIsASortedList(t *testing.T) {
 				m.entries[id] = values()
 				require.OK(t)(x.Put(ctx, id, m.entries[id]...))
 			default:
-				_, was := m.entries[id]
+				_, existed := m.entries[id]
 				delete(m.entries, id)
-				if n, err := x.Remove(ctx, id); err != nil || n == 1 != was {
-					t.Fatal(n, was, err)
+				if n, err := x.Remove(ctx, id); err != nil || n == 1 != existed {
+					t.Fatalf("Remove(%q) = %d, %v; the entry existed: %v", id, n, err, existed)
 				}
 			}
 		}
@@ -117,33 +118,33 @@ func TestCompositeIsASortedList(t *testing.T) {
 			compareQuery(t, ctx, x, &m)
 		}
 		if report, err := x.Verify(ctx, nil, maintain.Options{}); err != nil || report.Problems() != 0 || report.Checked != int64(len(m.entries)) {
-			t.Fatalf("%+v, %v", report, err)
+			t.Fatalf("Verify: %+v, %v, want no problems and %d checked", report, err, len(m.entries))
 		}
 	})
 }
 
-// compareQuery draws a query and compares the results.
+// compareQuery draws a query, and compares Count and Select with the model.
 func compareQuery(t *rapid.T, ctx context.Context, x *Composite, m *model) {
 	var conditions []Condition
-	var hold []func([]any) bool
+	var predicates []func([]any) bool
 	for range rapid.IntRange(0, 4).Draw(t, "conditions") {
-		w, f := drawWhere(t, m.columns)
-		conditions, hold = append(conditions, w), append(hold, f)
+		w, f := drawCondition(t, m.columns)
+		conditions, predicates = append(conditions, w), append(predicates, f)
 	}
 	var want []Entry
 	for _, e := range m.sorted() {
-		if !slices.ContainsFunc(hold, func(f func([]any) bool) bool { return !f(e.Values) }) {
+		if !slices.ContainsFunc(predicates, func(f func([]any) bool) bool { return !f(e.Values) }) {
 			want = append(want, e)
 		}
 	}
 	if n, err := x.Count(ctx, conditions...); err != nil || n != int64(len(want)) {
-		t.Fatalf("%+v: counted %d of %d, %v", conditions, n, len(want), err)
+		t.Fatalf("Count(%+v) = %d, %v, want %d", conditions, n, err, len(want))
 	}
 	page := Page{Limit: rapid.IntRange(0, 4).Draw(t, "limit"), Offset: rapid.IntRange(0, 3).Draw(t, "offset"), Reverse: rapid.Bool().Draw(t, "reverse")}
 	if page.Reverse {
 		slices.Reverse(want)
 	}
-	// Read all pages in turn; the offset applies to the first.
+	// Read all pages in turn. The offset applies to the first page.
 	want = want[min(page.Offset, len(want)):]
 	for {
 		part := want
@@ -152,12 +153,12 @@ func compareQuery(t *rapid.T, ctx context.Context, x *Composite, m *model) {
 		}
 		got := list(t, x.Select(ctx, page, conditions...))
 		if ids(got) != ids(part) {
-			t.Fatalf("%+v %+v: %q, expected %q", page, conditions, ids(got), ids(part))
+			t.Fatalf("%+v %+v: %q, want %q", page, conditions, ids(got), ids(part))
 		}
 		for i, e := range got {
 			for j, c := range m.columns {
 				if orderedtest.Compare(c.ordered(), e.Values[j], part[i].Values[j]) != 0 {
-					t.Fatalf("%s says %v, expected %v", e.ID, e.Values, part[i].Values)
+					t.Fatalf("%s has values %v, want %v", e.ID, e.Values, part[i].Values)
 				}
 			}
 		}

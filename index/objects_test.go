@@ -17,7 +17,7 @@ import (
 	"retwis/maintain"
 )
 
-// objects is a set of hashes person:ID with a field age, and an index of them.
+// objects is a set of hashes KEY:person:ID with the field age, and an index of the ages.
 type objects struct {
 	t      testing.TB
 	client rueidis.Client
@@ -55,6 +55,7 @@ func (o *objects) remove(id string) {
 	}
 }
 
+// verify compares the index with the objects.
 func (o *objects) verify() maintain.Report {
 	o.t.Helper()
 	report, err := o.index.Verify(o.t.Context(), &o.source, maintain.Options{})
@@ -64,7 +65,7 @@ func (o *objects) verify() maintain.Report {
 	return report
 }
 
-// verifyWithoutSource checks the index for consistency with itself.
+// verifyWithoutSource checks the index without the objects.
 func (o *objects) verifyWithoutSource() maintain.Report {
 	o.t.Helper()
 	report, err := o.index.Verify(o.t.Context(), nil, maintain.Options{})
@@ -74,7 +75,7 @@ func (o *objects) verifyWithoutSource() maintain.Report {
 	return report
 }
 
-// repairWithoutSource repairs the index from its own data.
+// repairWithoutSource repairs the index without the objects.
 func (o *objects) repairWithoutSource() maintain.Report {
 	o.t.Helper()
 	report, err := o.index.Repair(o.t.Context(), nil, maintain.Options{})
@@ -84,7 +85,7 @@ func (o *objects) repairWithoutSource() maintain.Report {
 	return report
 }
 
-// wantKeys fails the test unless the index has exactly these keys.
+// wantKeys fails the test unless the database has exactly these keys and the objects.
 func (o *objects) wantKeys(want ...string) {
 	o.t.Helper()
 	found, err := o.client.Do(o.t.Context(), o.client.B().Keys().Pattern("*").Build()).AsStrSlice()
@@ -94,10 +95,11 @@ func (o *objects) wantKeys(want ...string) {
 	found = slices.DeleteFunc(found, func(key string) bool { return strings.Contains(key, ":person:") })
 	slices.Sort(found)
 	if !slices.Equal(found, want) {
-		o.t.Fatalf("there are %q, expected %q", found, want)
+		o.t.Fatalf("keys are %q, want %q", found, want)
 	}
 }
 
+// do returns the reply of a command. It fails the test on errors.
 func (o *objects) do(command ...string) rueidis.RedisMessage {
 	o.t.Helper()
 	reply, err := o.client.Do(o.t.Context(), o.client.B().Arbitrary(command...).Build()).ToMessage()
@@ -121,14 +123,14 @@ func (o *objects) text(command ...string) string {
 	return text
 }
 
-// write runs concurrent writers of a few ids until stop is called. Each id has a single writer,
-// so that its object and entry agree at the end.
+// write starts concurrent writers. stop stops the writers after at least 200 writes. Each ID has a
+// single writer, so that its object and entry agree at the end.
 func (o *objects) write(prefix string) (stop func()) {
 	ctx, cancel := context.WithCancel(o.t.Context())
-	var all sync.WaitGroup
+	var writers sync.WaitGroup
 	var writes atomic.Int64
 	for w := range 4 {
-		all.Go(func() {
+		writers.Go(func() {
 			random := rand.New(rand.NewPCG(1, uint64(w)))
 			for ctx.Err() == nil {
 				id := prefix + fmt.Sprint(w, "-", random.IntN(25))
@@ -150,6 +152,6 @@ func (o *objects) write(prefix string) (stop func()) {
 			}
 		}
 		cancel()
-		all.Wait()
+		writers.Wait()
 	}
 }

@@ -14,14 +14,14 @@ import (
 	"retwis/maintain"
 )
 
-// The tests in this file write at the critical moment of another operation.
+// The tests in this file write during the critical step of another operation.
 
-// objectsOf returns a source that calls between before it yields each object.
-func objectsOf[V any](objects []Object[V], between func(i int)) Source[V] {
+// objectsOf returns a source of objects that calls before(i) before it yields object i.
+func objectsOf[V any](objects []Object[V], before func(i int)) Source[V] {
 	return Source[V]{All: func(context.Context) iter.Seq2[Object[V], error] {
 		return func(yield func(Object[V], error) bool) {
 			for i, o := range objects {
-				between(i)
+				before(i)
 				if !yield(o, nil) {
 					return
 				}
@@ -30,24 +30,24 @@ func objectsOf[V any](objects []Object[V], between func(i int)) Source[V] {
 	}}
 }
 
-// A write during a rebuild wins over the source, whether the source yields the id before or
-// after it.
+// A write during a rebuild overrides the source, whether the source yields the ID before or after
+// the write.
 func TestRebuildKeepsWrites(t *testing.T) {
 	t.Parallel()
 	x := composite(t, client(t), "keeps", Options{Columns: columns(t, "age:int")})
 	y := numeric[int](t, "keeps", NumericOptions{})
 	ctx := t.Context()
-	fail := func(err error) {
+	check := func(err error) {
 		if err != nil {
 			t.Error(err)
 		}
 	}
-	put := func(id string, age int) { fail(x.Put(ctx, id, age)); fail(y.Put(ctx, id, age)) }
+	put := func(id string, age int) { check(x.Put(ctx, id, age)); check(y.Put(ctx, id, age)) }
 	remove := func(id string) {
 		_, err := x.Remove(ctx, id)
-		fail(err)
+		check(err)
 		_, err = y.Remove(ctx, id)
-		fail(err)
+		check(err)
 	}
 	want := map[string]int{}
 	var all []Object[[]any]
@@ -61,11 +61,11 @@ func TestRebuildKeepsWrites(t *testing.T) {
 		object(id, 2)
 		want[id] = 2
 	}
-	object("7", 5) // again: the last one wins
+	object("7", 5) // the source yields 7 twice: the last value counts
 	want["7"] = 5
 	write := func(i int) {
 		switch i {
-		case 100: // an entry that has been filled in, and one that has not
+		case 100: // IDs that the source has yielded, and IDs that it has not
 			remove("0")
 			remove("400")
 			put("1", 9)
@@ -86,32 +86,32 @@ func TestRebuildKeepsWrites(t *testing.T) {
 		want[fmt.Sprint(i)] = 9
 	}
 	_, err := x.Rebuild(ctx, objectsOf(all, write), maintain.Options{Rate: 1e6})
-	fail(err)
-	// The other index already has these writes: reset it for its own rebuild.
+	check(err)
+	// write has also changed y: reset y for its own rebuild.
 	for i := range 500 {
 		put(fmt.Sprint(i), 1)
 	}
 	remove("new")
 	_, err = y.Rebuild(ctx, objectsOf(numbers, write), maintain.Options{Rate: 1e6})
-	fail(err)
+	check(err)
 	for _, e := range list(t, y.Select(ctx, Page{})) {
 		if want[e.ID] != e.Number {
-			t.Errorf("numeric: %s is %d, expected %d", e.ID, e.Number, want[e.ID])
+			t.Errorf("numeric: %s is %d, want %d", e.ID, e.Number, want[e.ID])
 		}
 	}
 	if n, err := y.Len(ctx); err != nil || int(n) != len(want) {
-		t.Errorf("numeric: %d entries, expected %d, %v", n, len(want), err)
+		t.Errorf("numeric: %d entries, want %d, %v", n, len(want), err)
 	}
-	// The first index also has the writes made during the rebuild of y.
+	// write has also changed x during the rebuild of y.
 	_, err = x.Rebuild(ctx, objectsOf(all, write), maintain.Options{Rate: 1e6})
-	fail(err)
+	check(err)
 	for _, e := range list(t, x.Select(ctx, Page{})) {
 		if int64(want[e.ID]) != e.Values[0] {
-			t.Errorf("composite: %s is %v, expected %d", e.ID, e.Values, want[e.ID])
+			t.Errorf("composite: %s is %v, want %d", e.ID, e.Values, want[e.ID])
 		}
 	}
 	if n, err := x.Len(ctx); err != nil || int(n) != len(want) {
-		t.Errorf("composite: %d entries, expected %d, %v", n, len(want), err)
+		t.Errorf("composite: %d entries, want %d, %v", n, len(want), err)
 	}
 	healthy(t, x.Verify)
 }
@@ -122,11 +122,11 @@ func TestRebuildCatchesUp(t *testing.T) {
 	server := redistest.Own(t)
 	x := composite(t, server.Client(t), "busy", Options{Columns: columns(t, "a:int")})
 	writing, stop := context.WithCancel(t.Context())
-	var all sync.WaitGroup
+	var writers sync.WaitGroup
 	for range 3 {
 		y := composite(t, server.Client(t), "busy", x.opt)
-		all.Go(func() {
-			// The error only reports the cancellation.
+		writers.Go(func() {
+			// The error reports the cancellation.
 			_, _ = y.PutMany(writing, func(yield func(Entry) bool) {
 				for writing.Err() == nil && yield(Entry{ID: fmt.Sprint(rand.IntN(1_000_000)), Values: []any{1}}) {
 				}
@@ -138,13 +138,12 @@ func TestRebuildCatchesUp(t *testing.T) {
 	}
 	_, err := x.Rebuild(ctx, objectsOf([]Object[[]any]{{ID: "a", Value: []any{1}}}, func(int) {}), maintain.Options{})
 	stop()
-	all.Wait()
+	writers.Wait()
 	require.OK(t)(err)
 	healthy(t, x.Verify)
 }
 
-// A writer writes an object and its entry after a repair has read the object and before it
-// corrects the entry.
+// Repair does not overwrite an entry that a writer changes after Repair has read its object.
 func TestRepairYieldsToWriters(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "yields", 1)
@@ -154,7 +153,7 @@ func TestRepairYieldsToWriters(t *testing.T) {
 		o.put(id, 1)
 		require.OK(t)(y.Put(ctx, id, 1))
 	}
-	// According to the objects both entries are wrong.
+	// Both entries differ from their objects.
 	ages := map[string]int{"x": 2, "y": 3}
 	calls := 0
 	lookup := func(ids []string, write func()) map[string]int {
@@ -164,7 +163,7 @@ func TestRepairYieldsToWriters(t *testing.T) {
 				found[id] = age
 			}
 		}
-		// The first call is for the comparison, the next one for the correction.
+		// The first call is for the comparison, the second call for the correction.
 		if calls++; calls == 2 {
 			ages["x"] = 77
 			write()
@@ -185,11 +184,11 @@ func TestRepairYieldsToWriters(t *testing.T) {
 		},
 	}
 	if r, err := o.index.Repair(ctx, &src, maintain.Options{}); err != nil || r.Repaired != 1 {
-		t.Fatalf("%+v, %v", r, err)
+		t.Fatalf("Repair: %+v, %v, want 1 repaired", r, err)
 	}
 	for id, want := range map[string]int64{"x": 77, "y": 3} {
 		if e, err := o.index.Get(ctx, id); err != nil || e.Values[0] != want {
-			t.Errorf("%s is %v, %v, expected %d", id, e.Values, err, want)
+			t.Errorf("%s is %v, %v, want %d", id, e.Values, err, want)
 		}
 	}
 
@@ -209,37 +208,37 @@ func TestRepairYieldsToWriters(t *testing.T) {
 		},
 	}
 	if r, err := y.Repair(ctx, &numbers, maintain.Options{}); err != nil || r.Repaired != 1 {
-		t.Fatalf("%+v, %v", r, err)
+		t.Fatalf("Repair: %+v, %v, want 1 repaired", r, err)
 	}
 	for id, want := range map[string]int{"x": 77, "y": 3} {
 		if e, err := y.Get(ctx, id); err != nil || e.Number != want {
-			t.Errorf("%s is %v, %v, expected %d", id, e.Number, err, want)
+			t.Errorf("%s is %v, %v, want %d", id, e.Number, err, want)
 		}
 	}
 }
 
-// An entry corrected by a concurrent write is not changed.
+// Repair does not change an entry that a concurrent write has corrected.
 func TestRepairComparesAgain(t *testing.T) {
 	t.Parallel()
 	x := composite(t, client(t), "again", Options{Columns: columns(t, "age:int")})
 	ctx := t.Context()
 	require.OK(t)(x.Put(ctx, "1", 5))
-	right, err := x.member("1", []any{5})
+	current, err := x.member("1", []any{5})
 	require.OK(t)(err)
-	old, err := x.member("1", []any{4})
+	outdated, err := x.member("1", []any{4})
 	require.OK(t)(err)
-	todo := []string{
-		"drop", "1", right, // now the right entry of its id
-		"restore", "1", old, // no longer in the reverse index
-		"forget", "1", old, // the reverse index has another member
-		"restore", "2", right, // the id has no entry
+	actions := []string{
+		"drop", "1", current, // the current entry of the ID
+		"restore", "1", outdated, // no longer in the reverse index
+		"forget", "1", outdated, // the reverse index has another member
+		"restore", "2", current, // not in the reverse index
 	}
-	n, err := x.entries.Scripts.Repair.Run(ctx, x.entries.Set.Client, x.entries.Set.Keys[0].All(), append(x.entries.Set.Args(), todo...)).AsInt64()
+	n, err := x.entries.Scripts.Repair.Run(ctx, x.entries.Set.Client, x.entries.Set.Keys[0].All(), append(x.entries.Set.Args(), actions...)).AsInt64()
 	if err != nil || n != 0 {
-		t.Fatal(n, err)
+		t.Fatalf("Repair changed %d entries, %v, want 0", n, err)
 	}
 	if got := ids(list(t, x.Select(ctx, Page{}))); got != "1" {
-		t.Fatal(got)
+		t.Fatalf("entries %q, want %q", got, "1")
 	}
 	healthy(t, x.Verify)
 }

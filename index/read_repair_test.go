@@ -42,7 +42,7 @@ func (o *objects) mustFetch(opt FetchOptions) ([]Fetched, maintain.Report) {
 	return found, report
 }
 
-// kinds returns the kind of each problem in a report by id.
+// kinds returns the kinds of the problems in a report, by ID.
 func kinds(r maintain.Report) map[string]maintain.Kind {
 	found := map[string]maintain.Kind{}
 	for _, p := range r.Examples {
@@ -51,7 +51,7 @@ func kinds(r maintain.Report) map[string]maintain.Kind {
 	return found
 }
 
-// Fetch reports every kind of difference, and repairs it only on request.
+// Fetch reports every kind of difference, and repairs differences only on request.
 func TestFetchNoticesAndRepairs(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 3} {
@@ -64,7 +64,7 @@ func TestFetchNoticesAndRepairs(t *testing.T) {
 		o.do("HDEL", o.key("bare"), "age")
 		o.do("HSET", o.key("bare"), "name", "Bea")
 		o.do("HSET", o.key("invalid"), "age", "old")
-		for _, id := range []string{"twice", "halfGone"} { // added by hand, not in the reverse index
+		for _, id := range []string{"twice", "halfGone"} { // add an entry that is not in the reverse index
 			m, _ := o.index.member(id, []any{99})
 			o.do("ZADD", o.index.entries.Set.Of(id).Index, "0", m)
 		}
@@ -73,10 +73,10 @@ func TestFetchNoticesAndRepairs(t *testing.T) {
 		want := map[string]maintain.Kind{"stale": maintain.Stale, "gone": maintain.Dangling, "bare": maintain.Dangling, "invalid": maintain.Invalid, "twice": maintain.Stale, "halfGone": maintain.Dangling}
 		found, report := o.mustFetch(FetchOptions{Fields: []string{"name"}})
 		if got := kinds(report); !maps.Equal(got, want) || report.Checked != 8 || report.Repaired != 0 || report.Problems() != 6 {
-			t.Errorf("%+v, want %v", report, want)
+			t.Errorf("Fetch reports %+v, want %v", report, want)
 		}
 		if len(found) != 6 { // all but gone and halfGone; twice has two entries
-			t.Errorf("found %v", found)
+			t.Errorf("found %d hashes, want 6: %v", len(found), found)
 		}
 		stale := map[string]bool{}
 		for _, f := range found {
@@ -89,20 +89,20 @@ func TestFetchNoticesAndRepairs(t *testing.T) {
 			t.Errorf("stale: %v", stale)
 		}
 		if _, again := o.mustFetch(FetchOptions{}); !maps.Equal(kinds(again), want) {
-			t.Errorf("it has changed something: %+v", again)
+			t.Errorf("Fetch without Repair changed the index: %+v", again)
 		}
 		if _, report = o.mustFetch(FetchOptions{Repair: true}); !maps.Equal(kinds(report), want) || report.Repaired != 5 {
-			t.Errorf("%+v: want 5 repaired", report)
+			t.Errorf("Fetch with Repair reports %+v, want 5 repaired", report)
 		}
 		found, report = o.mustFetch(FetchOptions{Repair: true})
 		if !maps.Equal(kinds(report), map[string]maintain.Kind{"invalid": maintain.Invalid}) || report.Repaired != 0 || len(found) != 4 {
-			t.Errorf("%d found, %+v", len(found), report)
+			t.Errorf("Fetch after the repair: found %d, want 4; report %+v, want 1 invalid", len(found), report)
 		}
 		if e, err := o.index.Get(t.Context(), "stale"); err != nil || e.Values[0] != int64(30) {
-			t.Errorf("%v, %v", e, err)
+			t.Errorf("Get: %v, %v, want 30", e, err)
 		}
 		if r := o.verify(); r.Missing+r.Stale+r.Dangling != 0 {
-			t.Errorf("%+v", r)
+			t.Errorf("Verify after the repair: %+v", r)
 		}
 	}
 }
@@ -135,7 +135,7 @@ func TestFetchNumericRepairs(t *testing.T) {
 	}
 	found, report, err := x.Fetch(ctx, read(), FetchOptions{Key: key, Repair: true})
 	if err != nil || len(found) != 270 || report.Stale != 30 || report.Dangling != 30 || report.Repaired != 60 {
-		t.Errorf("%d, %+v, %v", len(found), report, err)
+		t.Errorf("found %d hashes, want 270; report %+v, %v, want 30 stale, 30 dangling", len(found), report, err)
 	}
 	got := map[string]float64{}
 	for _, e := range read() {
@@ -145,20 +145,19 @@ func TestFetchNumericRepairs(t *testing.T) {
 		t.Errorf("%d entries, want %d", len(got), len(want))
 	}
 	if _, err := Fetch(ctx, c, []string{"1"}, FetchOptions{Repair: true}); err == nil {
-		t.Error("the function Fetch has repaired an index that it does not know")
+		t.Error("the function Fetch accepted Repair without an index")
 	}
 	if found, report, err := x.Fetch(ctx, nil, FetchOptions{Repair: true}); err != nil || len(found) != 0 || report.Checked != 0 {
-		t.Error(found, report, err)
+		t.Errorf("Fetch of no entries: %v, %+v, %v", found, report, err)
 	}
-	// Entries that the caller constructed are compared as well.
+	// Fetch also compares entries that the caller constructed.
 	c.Do(ctx, c.B().Hset().Key(key("3")).FieldValue().FieldValue("price", "7").Build())
 	if _, report, err := x.Fetch(ctx, []NumericEntry[float64]{{"3", 5}, {"3", 3}, {"nobody", 1}}, FetchOptions{Key: key, Repair: true}); err != nil || report.Stale != 1 || report.Repaired != 1 || report.Problems() != 1 {
-		t.Errorf("%+v, %v", report, err)
+		t.Errorf("Fetch reports %+v, %v, want 1 stale and repaired", report, err)
 	}
 }
 
-// After random writes and damage, a repairing Fetch makes every entry that it read agree with
-// its hash.
+// After random writes and damage, Fetch with Repair makes every entry agree with its hash.
 func TestFetchAgainstBruteForce(t *testing.T) {
 	t.Parallel()
 	c, n := client(t), 0
@@ -169,7 +168,7 @@ func TestFetchAgainstBruteForce(t *testing.T) {
 			rt.Fatal(err)
 		}
 		o.put("x", 1)
-		ages := map[string]int{"x": 1} // of the hashes
+		ages := map[string]int{"x": 1} // the ages in the hashes
 		anyID, anyAge := rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"}), rapid.IntRange(0, 3)
 		for range rapid.IntRange(1, 25).Draw(rt, "writes") {
 			id, age := anyID.Draw(rt, "id"), anyAge.Draw(rt, "age")
@@ -194,7 +193,7 @@ func TestFetchAgainstBruteForce(t *testing.T) {
 				o.do("HSET", keys.Content, id, member)
 			}
 		}
-		want := map[string]bool{} // entries read whose hashes have the same values
+		want := map[string]bool{} // IDs of entries with a hash
 		var entries []Entry
 		for e, err := range o.index.All(t.Context(), Page{}) {
 			require.OK(rt)(err)
@@ -216,30 +215,30 @@ func TestFetchAgainstBruteForce(t *testing.T) {
 				stale--
 			}
 			if f.Fields["age"] != strconv.Itoa(ages[f.ID]) {
-				rt.Fatalf("%s has %v, not %d", f.ID, f.Fields, ages[f.ID])
+				rt.Fatalf("%s has fields %v, want age %d", f.ID, f.Fields, ages[f.ID])
 			}
 		}
 		if stale != 0 {
-			rt.Fatalf("%d too many or too few stale", stale)
+			rt.Fatalf("%d more entries are stale than Fetch returned", stale)
 		}
 		got := map[string]bool{}
 		for e, err := range o.index.All(t.Context(), Page{}) {
 			require.OK(rt)(err)
 			if age, ok := ages[e.ID]; !ok || int64(age) != e.Values[0] || got[e.ID] {
-				rt.Fatalf("%s is there with %v, the hash has %v, %v: %+v", e.ID, e.Values, age, ok, report)
+				rt.Fatalf("entry %s has %v; hash has %v, exists: %v; report %+v", e.ID, e.Values, age, ok, report)
 			}
 			got[e.ID] = true
 		}
 		if !maps.Equal(got, want) {
-			rt.Fatalf("%v, want %v: %+v", got, want, report)
+			rt.Fatalf("IDs after Fetch: %v, want %v; report %+v", got, want, report)
 		}
 		if _, again, err := o.fetch(t.Context(), FetchOptions{}); err != nil || again.Problems() != 0 {
-			rt.Fatalf("%+v, %v", again, err)
+			rt.Fatalf("second Fetch: %+v, %v, want no problems", again, err)
 		}
 	})
 }
 
-// Repairing readers never undo concurrent writes, even if interrupted, and leave nothing
+// Readers that repair never undo concurrent writes, even if interrupted, and leave no keys
 // behind.
 func TestFetchDuringWrites(t *testing.T) {
 	t.Parallel()
@@ -257,7 +256,7 @@ func TestFetchDuringWrites(t *testing.T) {
 						calls := random.IntN(500)
 						_, _, err := o.fetch(ctx, FetchOptions{Repair: true, Key: func(id string) string {
 							if calls--; calls == 0 {
-								cancel() // before a read or the repair
+								cancel() // before a read or before the repair
 							}
 							return o.key(id)
 						}})
@@ -275,18 +274,17 @@ func TestFetchDuringWrites(t *testing.T) {
 		finish()
 		readers.Wait()
 		if r := o.verify(); r.Problems() != 0 {
-			t.Errorf("%+v", r)
+			t.Errorf("Verify: %+v, want no problems", r)
 		}
 		for _, k := range o.index.entries.Set.Keys {
 			if o.text("HGET", k.Meta, "rebuild") != "" || o.text("TYPE", k.Changed) != "none" {
-				t.Errorf("%s: a run was left", k.Index)
+				t.Errorf("%s: a repair left its field or key behind", k.Index)
 			}
 		}
 	}
 }
 
-// A value that changes and changes back while a reader repairs (ABA) does not count as
-// unchanged.
+// A value that changes and changes back during a repair (ABA) counts as changed.
 func TestFetchRepairNoticesABA(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "fooled", 1)
@@ -294,12 +292,12 @@ func TestFetchRepairNoticesABA(t *testing.T) {
 	o.do("HSET", o.key("1"), "age", "30") // the entry still has 20
 	e, err := o.index.Get(t.Context(), "1")
 	require.OK(t)(err)
-	// The writer sets 20 again, and its entry, after the reader has read 30.
-	read := 0
+	// A writer puts 20 again after the reader has read 30.
+	reads := 0
 	_, _, err = entries.Fetch[Fetched](t.Context(), o.index.entries, []entries.Entry{{ID: "1", Value: e.member}}, entries.Hashes{
 		Key: o.key, Needs: []string{"age"}, Repair: true,
 		Value: func(id string, fields map[string]string) (string, bool, error) {
-			if read++; read == 3 { // in the repair, after it has read the hash
+			if reads++; reads == 3 { // during the repair, which has read the hash
 				o.put("1", 20)
 			}
 			values, ok, err := o.index.parse(id, fields)
@@ -310,16 +308,15 @@ func TestFetchRepairNoticesABA(t *testing.T) {
 			return m, true, err
 		},
 	})
-	if err != nil || read < 3 {
-		t.Fatal(read, err)
+	if err != nil || reads < 3 {
+		t.Fatalf("%d reads, %v, want at least 3", reads, err)
 	}
 	if r := o.verify(); r.Problems() != 0 {
-		t.Errorf("%+v", r)
+		t.Errorf("Verify: %+v, want no problems", r)
 	}
 }
 
-// Fetch does not disturb a Rebuild or Repair in progress, and repairs nothing until the lease
-// of a killed one expires.
+// Fetch repairs nothing during another run. The lease of a killed run must expire first.
 func TestFetchKeepsOtherRuns(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "others", 2)
@@ -333,31 +330,31 @@ func TestFetchKeepsOtherRuns(t *testing.T) {
 		if !fetched {
 			fetched = true
 			if _, r := o.mustFetch(FetchOptions{Repair: true}); r.Repaired != 0 || r.Stale != 250 {
-				t.Errorf("%+v", r)
+				t.Errorf("Fetch during a rebuild: %+v, want 250 stale, 0 repaired", r)
 			}
 		}
 	}, Rate: 1_000_000})
 	if err != nil || !fetched || report.Checked != 250 {
-		t.Fatal(report, fetched, err)
+		t.Fatalf("Rebuild: %+v, %v, want 250 checked; fetched: %v", report, err, fetched)
 	}
 	if r := o.verify(); r.Problems() != 0 {
-		t.Errorf("%+v", r)
+		t.Errorf("Verify: %+v, want no problems", r)
 	}
-	// A killed run: nothing is repaired until its lease expires.
+	// Fetch repairs nothing until the lease of a killed run expires.
 	o.do("HSET", o.key("7"), "age", "40")
 	require.OK(t)(o.index.entries.Tracker.Begin(t.Context(), "killed"))
 	if _, r := o.mustFetch(FetchOptions{Repair: true}); r.Repaired != 0 || r.Stale != 1 {
-		t.Errorf("%+v", r)
+		t.Errorf("Fetch before the lease expires: %+v, want 1 stale, 0 repaired", r)
 	}
 	for _, k := range o.index.entries.Set.Keys {
 		o.do("HSET", k.Meta, "until", "1")
 	}
 	if _, r := o.mustFetch(FetchOptions{Repair: true}); r.Repaired != 1 {
-		t.Errorf("%+v", r)
+		t.Errorf("Fetch after the lease expired: %+v, want 1 repaired", r)
 	}
 }
 
-// On a Cluster, entries are repaired whose hashes are in other slots.
+// On a Cluster, Fetch repairs entries whose hashes are in other slots.
 func TestFetchOnACluster(t *testing.T) {
 	t.Parallel()
 	c := redistest.Cluster(t, 3).Client(t)
@@ -369,9 +366,9 @@ func TestFetchOnACluster(t *testing.T) {
 		}
 	}
 	if _, r := o.mustFetch(FetchOptions{Repair: true}); r.Repaired != 25 || r.Stale != 25 {
-		t.Errorf("%+v", r)
+		t.Errorf("Fetch: %+v, want 25 stale and repaired", r)
 	}
 	if _, r := o.mustFetch(FetchOptions{}); r.Problems() != 0 {
-		t.Errorf("%+v", r)
+		t.Errorf("second Fetch: %+v, want no problems", r)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"retwis/maintain"
 )
 
-// A rebuild during concurrent reads and writes loses nothing.
+// A rebuild during concurrent writes loses no entry.
 func TestRebuild(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 3} {
@@ -30,15 +30,15 @@ func TestRebuild(t *testing.T) {
 		r, err := o.index.Rebuild(t.Context(), o.source, maintain.Options{Progress: func(p maintain.Progress) { steps = append(steps, p) }})
 		stop()
 		if err != nil || r.Checked < 2000 || len(steps) < 2 {
-			t.Fatalf("%+v, %v, %d steps", r, err, len(steps))
+			t.Fatalf("Rebuild: %+v, %v, %d progress reports", r, err, len(steps))
 		}
 		if r := o.verify(); r.Problems() != 0 {
-			t.Fatalf("after: %+v", r)
+			t.Fatalf("Verify after Rebuild: %+v", r)
 		}
 	}
 }
 
-// A rebuild that is interrupted, or whose source fails, leaves nothing behind.
+// A rebuild that is interrupted, or whose source fails, leaves no keys behind.
 func TestInterruptedRebuildLeavesNothing(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "cut", 2)
@@ -48,21 +48,21 @@ func TestInterruptedRebuildLeavesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := o.index.Rebuild(ctx, o.source, maintain.Options{Rate: 1e6, Progress: func(maintain.Progress) { cancel() }})
 	if !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
+		t.Fatalf("interrupted rebuild: %v, want context.Canceled", err)
 	}
-	spread := []string{"cut.meta", "{cut.0}", "{cut.0}.content", "{cut.0}.meta", "{cut.1}", "{cut.1}.content", "{cut.1}.meta"}
+	keys := []string{"cut.meta", "{cut.0}", "{cut.0}.content", "{cut.0}.meta", "{cut.1}", "{cut.1}.content", "{cut.1}.meta"}
 	o.put("0", 50)
-	o.wantKeys(spread...)
+	o.wantKeys(keys...)
 
-	wrong := errors.New("wrong")
+	errSource := errors.New("wrong")
 	failing := Source[[]any]{All: func(context.Context) iter.Seq2[Object[[]any], error] {
 		return func(yield func(Object[[]any], error) bool) {
-			_ = yield(Object[[]any]{ID: "1", Value: []any{1}}, nil) && yield(Object[[]any]{}, wrong)
+			_ = yield(Object[[]any]{ID: "1", Value: []any{1}}, nil) && yield(Object[[]any]{}, errSource)
 		}
 	}}
-	require.Fails(t, wrong)(o.index.Rebuild(t.Context(), failing, maintain.Options{}))
+	require.Fails(t, errSource)(o.index.Rebuild(t.Context(), failing, maintain.Options{}))
 	o.put("1", 50)
-	o.wantKeys(spread...)
+	o.wantKeys(keys...)
 	n, err := NewNumeric[int](o.client, "number", NumericOptions{})
 	if err == nil {
 		err = n.Put(t.Context(), "1", 1)
@@ -70,22 +70,23 @@ func TestInterruptedRebuildLeavesNothing(t *testing.T) {
 	require.OK(t)(err)
 	if _, err := n.Rebuild(t.Context(), Source[int]{All: func(context.Context) iter.Seq2[Object[int], error] {
 		return func(yield func(Object[int], error) bool) {
-			_ = yield(Object[int]{ID: "1", Value: 1}, nil) && yield(Object[int]{}, wrong)
+			_ = yield(Object[int]{ID: "1", Value: 1}, nil) && yield(Object[int]{}, errSource)
 		}
-	}}, maintain.Options{}); !errors.Is(err, wrong) {
-		t.Fatal(err)
+	}}, maintain.Options{}); !errors.Is(err, errSource) {
+		t.Fatalf("Numeric.Rebuild: %v, want %v", err, errSource)
 	}
 	require.OK(t)(n.Put(t.Context(), "2", 2))
-	o.wantKeys(append([]string{"cut.meta", "number", "number.meta"}, spread[1:]...)...)
+	o.wantKeys(append([]string{"cut.meta", "number", "number.meta"}, keys[1:]...)...)
 	if r := o.verify(); r.Problems() != 0 {
-		t.Fatalf("after: %+v", r)
+		t.Fatalf("Verify: %+v, want no problems", r)
 	}
 }
 
-// Leftovers of a killed rebuild are reported, and removed by the first write after its lease.
+// Verify reports the leftovers of a killed rebuild. The first write, Repair or Rebuild after the
+// lease of the killed rebuild removes the leftovers.
 func TestKilledRebuild(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(*objects) error{
+	for name, cleanUp := range map[string]func(*objects) error{
 		"put":    func(o *objects) error { return o.index.Put(t.Context(), "new", 3) },
 		"remove": func(o *objects) error { _, err := o.index.Remove(t.Context(), "1"); return err },
 		"repair": func(o *objects) error { o.repairWithoutSource(); return nil },
@@ -100,7 +101,7 @@ func TestKilledRebuild(t *testing.T) {
 			for i := range 100 {
 				o.put(fmt.Sprint(i), i%90)
 			}
-			// The steps of a process until it is killed.
+			// The steps of a rebuild until it is killed.
 			x, run := o.index.entries, "name of the run"
 			require.OK(t)(x.Tracker.Begin(t.Context(), run))
 			m, err := o.index.member("7", []any{7})
@@ -113,28 +114,28 @@ func TestKilledRebuild(t *testing.T) {
 			o.put("8", 9)
 			o.wantKeys("killed", "killed.changed", "killed.content", "killed.meta", "killed.next", "killed.next.content")
 			if r := o.verifyWithoutSource(); r.Problems() != 0 {
-				t.Fatalf("while it may go on: %+v", r)
+				t.Fatalf("Verify before the lease expires: %+v", r)
 			}
-			o.do("HSET", "killed.meta", "until", "1") // long ago
+			o.do("HSET", "killed.meta", "until", "1") // the lease has expired
 			if err := fill(); !errors.Is(err, maintain.ErrReplaced) {
-				t.Fatal("it continued, although concurrent writes may not have been tracked", err)
+				t.Fatalf("fill after the lease: %v, want ErrReplaced: writes may not have been tracked", err)
 			}
 			if r := o.verifyWithoutSource(); r.Dangling != 1 || !strings.Contains(r.Examples[0].Found, "entries in killed.next: 1, ids in killed.changed: 1") {
-				t.Fatalf("%+v", r)
+				t.Fatalf("Verify after the lease: %+v, want 1 dangling", r)
 			}
-			require.OK(t)(end(o))
+			require.OK(t)(cleanUp(o))
 			o.wantKeys("killed", "killed.content", "killed.meta")
 			if state := o.text("HGET", "killed.meta", "rebuild"); state != "" {
-				t.Errorf("writers still note what they change: %q", state)
+				t.Errorf("writers still track changes for %q", state)
 			}
 			if r := o.verifyWithoutSource(); r.Problems() != 0 {
-				t.Fatalf("after: %+v", r)
+				t.Fatalf("Verify after %s: %+v", name, r)
 			}
 		})
 	}
 }
 
-// The same for a Numeric.
+// Verify also reports the leftovers of a killed rebuild of a Numeric, and Put removes them.
 func TestKilledNumericRebuild(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "none", 1)
@@ -151,10 +152,10 @@ func TestKilledNumericRebuild(t *testing.T) {
 	}
 	require.OK(t)(err)
 	o.wantKeys("number", "number.changed", "number.meta")
-	o.do("HSET", "number.meta", "until", "1") // long ago
+	o.do("HSET", "number.meta", "until", "1") // the lease has expired
 	source := objectsOf([]Object[int]{{ID: "1", Value: 1}}, func(int) {})
 	if r, err := x.Verify(ctx, &source, maintain.Options{}); err != nil || r.Dangling != 1 || r.Problems() != 1 {
-		t.Fatalf("%+v, %v", r, err)
+		t.Fatalf("Verify: %+v, %v, want 1 dangling", r, err)
 	}
 	require.OK(t)(x.Put(ctx, "2", 2))
 	o.wantKeys("number", "number.meta")
@@ -179,11 +180,11 @@ func TestSlowRebuildRenewsLease(t *testing.T) {
 	}}
 	require.OK(t)(o.index.Rebuild(t.Context(), slow, maintain.Options{}))
 	if e, err := o.index.Get(t.Context(), "2"); err != nil || e.Values[0] != int64(2) {
-		t.Fatal(e, err)
+		t.Fatalf("Get: %v, %v, want 2", e, err)
 	}
 }
 
-// Of two concurrent rebuilds, the later one continues.
+// The later of two concurrent rebuilds replaces the earlier rebuild.
 func TestRebuildTwice(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "twice", 1)
@@ -202,6 +203,6 @@ func TestRebuildTwice(t *testing.T) {
 	}}
 	require.Fails(t, maintain.ErrReplaced)(o.index.Rebuild(t.Context(), source, maintain.Options{}))
 	if r := o.verify(); r.Problems() != 0 {
-		t.Fatalf("after: %+v", r)
+		t.Fatalf("Verify: %+v, want no problems", r)
 	}
 }

@@ -50,25 +50,26 @@ func TestAbsentFieldsAreIndexedAsZero(t *testing.T) {
 			client := redistest.DB(t).Client(t)
 			issues := store[issue](t, client, opt)
 			for i := range 3 {
-				createdOf(t, issues, issue{Title: fmt.Sprint("n", i)})
+				mustCreate(t, issues, issue{Title: fmt.Sprint("n", i)})
 			}
 			tickets := store[ticket](t, client, opt)
 			r, err := tickets.Migrate(t.Context(), maintain.Options{})
-			if err != nil || r.Invalid != 2 { // one of three has the empty code
-				t.Fatalf("%+v, %v", r, err)
+			if err != nil || r.Invalid != 2 { // code is unique: only one of the three records gets the zero value
+				t.Fatalf("Migrate: %+v, %v; want 2 invalid records", r, err)
 			}
-			createdOf(t, tickets, ticket{Title: "new", Age: 3, Open: true, Label: "l", Code: "c"})
+			mustCreate(t, tickets, ticket{Title: "new", Age: 3, Open: true, Label: "l", Code: "c"})
 			checkAbsent(t, tickets)
-			// A program without the type agrees.
+			// A program without the Go type finds the same problems.
 			m, err := model.Open(t.Context(), client, "ticket")
 			require.OK(t)(err)
 			if r, err := m.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 2 || r.Invalid != 2 {
-				t.Fatalf("%+v, %v", r, err)
+				t.Fatalf("Verify: %+v, %v; want 2 invalid records", r, err)
 			}
 		})
 	}
 }
 
+// checkAbsent queries the records by the zero values of fields that were declared later.
 func checkAbsent(t *testing.T, tickets *model.Store[ticket]) {
 	t.Helper()
 	for _, c := range []struct {
@@ -101,30 +102,30 @@ func checkAbsent(t *testing.T, tickets *model.Store[ticket]) {
 			all, err = tickets.Find().OrderBy("open", "age desc").Slice(t.Context())
 		}
 		if err != nil || len(all) != 4 || all[3].Title != "new" {
-			t.Errorf("by %s: %v, %v", order, all, err)
+			t.Errorf("by %s: %v, %v; want 4 records, the new one last", order, all, err)
 		}
 	}
 }
 
-// A record written without a field by another program is indexed as Get reads it.
+// If another program removes a field of a record, Repair indexes the zero value of the field.
 func TestAbsentFieldsOfOtherWriters(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	opt := model.Options{Name: "ticket"}
 	tickets := store[ticket](t, client, opt)
-	createdOf(t, tickets, ticket{Age: 4, Open: true})
-	d := damaging{t, client, opt}
+	mustCreate(t, tickets, ticket{Age: 4, Open: true})
+	d := damager{t, client, opt}
 	d.do("HDEL", "ticket:1", "age", "open")
 	if r, err := tickets.Repair(t.Context(), maintain.Options{}); err != nil || r.Repaired != 1 {
-		t.Fatalf("%+v, %v", r, err)
+		t.Fatalf("Repair: %+v, %v; want 1 repaired record", r, err)
 	}
 	all, err := tickets.Find(model.Eq("age", 0), model.Eq("open", false)).Slice(t.Context())
 	if err != nil || len(all) != 1 {
-		t.Fatal(all, err)
+		t.Fatalf("found %v, %v; want 1 record", all, err)
 	}
 }
 
-// meeting only has indexes on several fields, some of which can be absent.
+// meeting has only composite indexes. Due and Tags can be absent.
 type meeting struct {
 	ID   string   `redis:",id"`
 	Room string   `redis:"room"`
@@ -142,21 +143,21 @@ func (meeting) Indexes() []model.Index[meeting] {
 	}
 }
 
-// An index that does not contain all records does not change the meaning of a condition.
+// An index that lacks some records does not answer a condition that these records may match.
 func TestCompositeWithAnAbsentColumn(t *testing.T) {
 	t.Parallel()
 	meetings := store[meeting](t, redistest.DB(t).Client(t), model.Options{Name: "meeting"})
 	for _, m := range []meeting{{Room: "a"}, {Room: "a", Due: ptr(7)}, {Room: "b", Due: ptr(8)}} {
-		createdOf(t, meetings, m)
+		mustCreate(t, meetings, m)
 	}
 	for _, cond := range []model.Cond{model.Eq("room", "a"), model.Not(model.Eq("room", "a")), model.In("room", "a"), model.Prefix("room", "a")} {
 		q := meetings.Find(cond)
-		_, all := q.Slice(t.Context())
-		_, count := q.Count(t.Context())
-		_, explain := q.Explain(t.Context())
-		for _, err := range []error{all, count, explain} {
+		_, sliceErr := q.Slice(t.Context())
+		_, countErr := q.Count(t.Context())
+		_, explainErr := q.Explain(t.Context())
+		for _, err := range []error{sliceErr, countErr, explainErr} {
 			if !errors.Is(err, model.ErrNoIndex) || !strings.Contains(err.Error(), "records without due are not in index room") {
-				t.Errorf("%v: %v", cond, err)
+				t.Errorf("%v: %v; want ErrNoIndex", cond, err)
 			}
 		}
 	}
@@ -165,7 +166,7 @@ func TestCompositeWithAnAbsentColumn(t *testing.T) {
 		"in an order":      meetings.Find(model.Eq("room", "a")).OrderBy("due"),
 	} {
 		if all, err := q.Slice(t.Context()); err != nil || len(all) != 1 || *all[0].Due != 7 {
-			t.Errorf("%s: %v, %v", what, all, err)
+			t.Errorf("%s: %v, %v; want the meeting of room a with due 7", what, all, err)
 		}
 	}
 }

@@ -43,7 +43,8 @@ func lexInt(n int) string { return string(binary.BigEndian.AppendUint64(nil, uin
 
 func lexText(s string) string { return strings.ReplaceAll(s, "\x00", "\x00\xff") + "\x00\x01" }
 
-// short returns a long value in the form stored by an equality index.
+// short returns a value as an equality index stores it: a long value is cut, and followed by a
+// digest.
 func short(s string) string {
 	if len(s) <= 64 {
 		return s
@@ -88,8 +89,8 @@ func expected(all []citizen) (sorted map[string][]string, unique map[string]map[
 	return sorted, unique
 }
 
-// agree fails the test unless the stored index entries agree with the records, and returns the
-// records. It reads the keys in Redis directly.
+// agree fails the test unless the index entries in Redis agree with the records, and returns the
+// records. It reads the keys directly.
 func agree(t testing.TB, client rueidis.Client, opt model.Options, citizens *model.Store[citizen]) map[string]citizen {
 	t.Helper()
 	bases := []string{opt.Name}
@@ -106,7 +107,7 @@ func agree(t testing.TB, client rueidis.Client, opt model.Options, citizens *mod
 		found, err := citizens.GetMany(t.Context(), ids...)
 		require.OK(t)(err)
 		if len(found) != len(ids) {
-			t.Fatalf("%s.all has %d ids, and %d records are there", base, len(ids), len(found))
+			t.Fatalf("%s.all has %d ids, but only %d of the records exist", base, len(ids), len(found))
 		}
 		for _, c := range found {
 			records[c.ID] = c
@@ -120,65 +121,65 @@ func agree(t testing.TB, client rueidis.Client, opt model.Options, citizens *mod
 		expiring -= len(zset(t, client, base+".expires"))
 	}
 	if content != len(records) || expiring != 0 {
-		t.Fatalf("%d records, content of %d; %d too few expire", len(records), content, expiring)
+		t.Fatalf("%d records, but %d contents; %d expiring records are not in .expires", len(records), content, expiring)
 	}
 	sorted, unique := expected(slices.Collect(maps.Values(records)))
-	called := calledIn(t, client, bases[0])
+	keyNames := indexKeyNames(t, client, bases[0])
 	for index, want := range sorted {
 		var got []string
 		for _, base := range bases {
 			switch index {
 			case "name", "tags", "boss":
-				got = append(got, valueSets(t, client, base, called[index])...)
+				got = append(got, valueSets(t, client, base, keyNames[index])...)
 			default:
-				got = append(got, zset(t, client, base+".by."+called[index])...)
+				got = append(got, zset(t, client, base+".by."+keyNames[index])...)
 			}
 		}
 		slices.Sort(got)
 		if !slices.Equal(got, want) {
-			t.Fatalf("index %s holds\n%q, and should\n%q", index, got, want)
+			t.Fatalf("index %s holds\n%q, want\n%q", index, got, want)
 		}
 	}
 	for index, want := range unique {
 		got := map[string]string{}
 		for _, base := range bases {
-			fields, err := client.Do(t.Context(), client.B().Hgetall().Key(base+".by."+called[index]).Build()).AsStrMap()
+			fields, err := client.Do(t.Context(), client.B().Hgetall().Key(base+".by."+keyNames[index]).Build()).AsStrMap()
 			require.OK(t)(err)
 			for value, text := range fields {
-				id, token, spread := strings.Cut(text, "\x00")
-				if _, other := got[value]; other || strings.Contains(token, "\x00") || spread != (opt.Partitions > 1) {
-					t.Fatalf("unique index %s: %q is %q", index, value, text)
+				id, token, hasToken := strings.Cut(text, "\x00")
+				if _, duplicate := got[value]; duplicate || strings.Contains(token, "\x00") || hasToken != (opt.Partitions > 1) {
+					t.Fatalf("unique index %s: malformed or duplicate entry %q for %q", index, text, value)
 				}
 				got[value] = id
 			}
 		}
 		if !maps.Equal(got, want) {
-			t.Fatalf("unique index %s holds\n%v, and should\n%v", index, got, want)
+			t.Fatalf("unique index %s holds\n%v, want\n%v", index, got, want)
 		}
 	}
 	return records
 }
 
 // valueSets returns the ids in the sets of the values of an index, each prefixed with the value
-// and a dash. It fails the test unless the directory has exactly these values, and the ids have
-// the scores of their creation.
-func valueSets(t testing.TB, client rueidis.Client, base, called string) []string {
+// and a dash. It fails the test unless the directory of the index has exactly these values, and
+// each id has its creation time as score.
+func valueSets(t testing.TB, client rueidis.Client, base, keyName string) []string {
 	t.Helper()
-	prefix := base + ".by." + called + ":"
-	keys := map[string]bool{} // on a Cluster, replicas have them, too
+	prefix := base + ".by." + keyName + ":"
+	keys := map[string]bool{} // a set, because the replicas of a Cluster list the same keys
 	for _, node := range client.Nodes() {
-		some, err := node.Do(t.Context(), node.B().Keys().Pattern("*").Build()).AsStrSlice()
+		nodeKeys, err := node.Do(t.Context(), node.B().Keys().Pattern("*").Build()).AsStrSlice()
 		require.OK(t)(err)
-		for _, key := range some {
+		for _, key := range nodeKeys {
 			keys[key] = true
 		}
 	}
 	var all, values []string
-	var read rueidis.Commands
+	var reads rueidis.Commands
 	for key := range keys {
 		if value, ok := strings.CutPrefix(key, prefix); ok {
 			values = append(values, value)
-			read = append(read, client.B().Zrange().Key(key).Min("0").Max("-1").Withscores().Build())
+			reads = append(reads, client.B().Zrange().Key(key).Min("0").Max("-1").Withscores().Build())
 		}
 	}
 	created := map[string]float64{}
@@ -187,23 +188,24 @@ func valueSets(t testing.TB, client rueidis.Client, base, called string) []strin
 	for _, z := range scores {
 		created[z.Member] = z.Score
 	}
-	for i, reply := range client.DoMulti(t.Context(), read...) {
+	for i, reply := range client.DoMulti(t.Context(), reads...) {
 		members, err := reply.AsZScores()
 		require.OK(t)(err)
 		for _, m := range members {
 			if score, ok := created[m.Member]; !ok || score != m.Score {
-				t.Errorf("%s%s has %s at %v, created at %v, %v", prefix, values[i], m.Member, m.Score, score, ok)
+				t.Errorf("%s%s has %s with score %v; want %v (record exists: %v)", prefix, values[i], m.Member, m.Score, score, ok)
 			}
 			all = append(all, values[i]+"-"+m.Member)
 		}
 	}
 	slices.Sort(values)
-	if directory := zset(t, client, base+".by."+called); !slices.Equal(directory, values) {
-		t.Errorf("%s.by.%s has %q, and there are sets of %q", base, called, directory, values)
+	if directory := zset(t, client, base+".by."+keyName); !slices.Equal(directory, values) {
+		t.Errorf("directory %s.by.%s lists %q, but the sets are of %q", base, keyName, directory, values)
 	}
 	return all
 }
 
+// zset returns the members of a sorted set.
 func zset(t testing.TB, client rueidis.Client, key string) []string {
 	t.Helper()
 	members, err := client.Do(t.Context(), client.B().Zrange().Key(key).Min("0").Max("-1").Build()).AsStrSlice()
@@ -211,18 +213,18 @@ func zset(t testing.TB, client rueidis.Client, key string) []string {
 	return members
 }
 
-// calledIn returns the names in the keys of the built indexes of a model.
-func calledIn(t testing.TB, client rueidis.Client, base string) map[string]string {
+// indexKeyNames returns, for each built index of a model, the name of the index in its keys.
+func indexKeyNames(t testing.TB, client rueidis.Client, base string) map[string]string {
 	t.Helper()
 	meta, err := client.Do(t.Context(), client.B().Hgetall().Key(base+".meta").Build()).AsStrMap()
 	require.OK(t)(err)
-	called := map[string]string{}
+	keyNames := map[string]string{}
 	for field, value := range meta {
 		identity, ok := strings.CutPrefix(field, "index:")
 		if ok && meta["built:"+identity] != "" {
 			name, _, _ := strings.Cut(identity, "=")
-			_, called[name], _ = strings.Cut(value, " ")
+			_, keyNames[name], _ = strings.Cut(value, " ")
 		}
 	}
-	return called
+	return keyNames
 }

@@ -13,11 +13,11 @@ import (
 	"retwis/model"
 )
 
-// UpdateAll changes each matching record once, even if that moves it in the order of the query;
-// DeleteAll deletes the matching records.
+// UpdateAll changes each matching record once, even if the change moves the record in the order
+// of the query; DeleteAll deletes the matching records.
 func TestUpdateAllAndDeleteAll(t *testing.T) {
 	t.Parallel()
-	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
+	forEachLayout(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		citizens := store[citizen](t, client, opt)
 		all := make([]citizen, 430)
 		for i := range all {
@@ -25,7 +25,7 @@ func TestUpdateAllAndDeleteAll(t *testing.T) {
 		}
 		require.OK(t)(citizens.CreateMany(t.Context(), all))
 		var steps []int64
-		calls := map[string]int{} // f is called for one record at a time
+		calls := map[string]int{} // needs no lock: the function is called for one record at a time
 		n, err := citizens.Find(model.AtLeast("age", 50)).OrderBy("age").UpdateAll(t.Context(), func(c *citizen) error {
 			calls[c.ID]++
 			c.Age += 7
@@ -33,30 +33,30 @@ func TestUpdateAllAndDeleteAll(t *testing.T) {
 			return nil
 		}, func(n int64) { steps = append(steps, n) })
 		if err != nil || n != 200 || len(calls) != 200 || len(steps) < 2 || steps[len(steps)-1] != 200 {
-			t.Fatal(n, len(calls), steps, err)
+			t.Fatalf("UpdateAll = %d, %v; called for %d records, progress %v; want 200 records", n, err, len(calls), steps)
 		}
 		sum := 0
 		for _, c := range agree(t, client, opt, citizens) {
 			sum += c.Age
 			if (c.Age >= 50) != (len(c.Tags) == 1) {
-				t.Errorf("%+v", c)
+				t.Errorf("%+v: want a tag if and only if the age is at least 50", c)
 			}
 		}
 		if want := 4*99*50 + 29*15 + 200*7; sum != want {
-			t.Errorf("the ages sum up to %d, not %d", sum, want)
+			t.Errorf("sum of ages = %d, want %d", sum, want)
 		}
 		if n, err := citizens.Find(model.Eq("tags", "older")).Limit(30).UpdateAll(t.Context(), func(c *citizen) error { c.Tags = nil; return nil }, nil); n != 30 || err != nil {
-			t.Error(n, err)
+			t.Errorf("UpdateAll with a limit = %d, %v; want 30", n, err)
 		}
-		// Calling it again finishes unfinished work.
-		no := errors.New("no")
+		// A repeated call finishes the work of a failed call.
+		errStop := errors.New("stop")
 		done, failed := int64(0), 0
-		for err = no; errors.Is(err, no); {
+		for err = errStop; errors.Is(err, errStop); {
 			fails := 0
 			var n int64
 			n, err = citizens.Find(model.Eq("tags", "older")).UpdateAll(t.Context(), func(c *citizen) error {
 				if fails++; fails == 120 {
-					return no
+					return errStop
 				}
 				c.Tags = []string{"done"}
 				return nil
@@ -66,19 +66,19 @@ func TestUpdateAllAndDeleteAll(t *testing.T) {
 			}
 		}
 		if err != nil || done != 170 || failed != 1 {
-			t.Error(done, failed, err)
+			t.Errorf("updated %d records with %d failed calls, %v; want 170 with 1 failed call", done, failed, err)
 		}
 		redisDo(t, client, "HSET", findKey(t, client, "*citizen*:3"), "age", "abc")
 		n, err = citizens.Find(model.Eq("name", "n2")).DeleteAll(t.Context(), nil)
 		if n != 143 || err != nil {
-			t.Error(n, err)
+			t.Errorf("DeleteAll = %d, %v; want 143", n, err)
 		}
 		n, err = citizens.Find().UpdateAll(t.Context(), func(c *citizen) error { return nil }, nil)
 		if n != 287 || err != nil {
-			t.Error(n, err)
+			t.Errorf("UpdateAll = %d, %v; want 287", n, err)
 		}
 		if n, err := citizens.Find(model.Eq("no such", 1)).UpdateAll(t.Context(), nil, nil); n != 0 || !errors.Is(err, model.ErrValue) {
-			t.Error(n, err)
+			t.Errorf("UpdateAll of an invalid query = %d, %v; want ErrValue", n, err)
 		}
 		require.Gives(t, 287)(citizens.Find().DeleteAll(t.Context(), nil))
 		if left := agree(t, client, opt, citizens); len(left) != 0 {
@@ -90,7 +90,7 @@ func TestUpdateAllAndDeleteAll(t *testing.T) {
 // Several processes that call UpdateAll concurrently change each record once.
 func TestUpdateAllDuringWrites(t *testing.T) {
 	t.Parallel()
-	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
+	forEachLayout(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		citizens := store[citizen](t, client, opt)
 		all := make([]citizen, 300)
 		for i := range all {
@@ -108,13 +108,13 @@ func TestUpdateAllDuringWrites(t *testing.T) {
 					c.Name = "done"
 					return nil
 				}, nil)
-				checked(t, err)
+				checkErr(t, err)
 			})
 		}
 		wg.Wait()
 		for _, c := range agree(t, client, opt, citizens) {
 			if c.Age != 1 || c.Name != "done" {
-				t.Errorf("%+v", c)
+				t.Errorf("%+v; want age 1 and name done", c)
 			}
 		}
 	})

@@ -16,10 +16,10 @@ import (
 	"retwis/model"
 )
 
-// Each plan for finding the members gives the same pages.
+// Every plan of a query among the members of a set returns the same pages.
 func TestAmongPlans(t *testing.T) {
 	t.Parallel()
-	layouts(t, "m", func(t *testing.T, client rueidis.Client, opt model.Options) {
+	forEachLayout(t, "m", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		ctx := t.Context()
 		members := store[traveller](t, client, opt)
 		var records []traveller
@@ -32,11 +32,11 @@ func TestAmongPlans(t *testing.T) {
 		for _, m := range made {
 			all = append(all, m.ID)
 		}
-		owner := createdOf(t, members, traveller{}).ID
+		owner := mustCreate(t, members, traveller{}).ID
 		for what, test := range map[string]struct {
 			set    []string
 			conds  []model.Cond
-			within string // of the plan
+			within string // contained in Within of the first step of the plan
 		}{
 			"small set":            {[]string{all[700], all[3], "x", all[1199], all[0]}, nil, "in " + collectionKey(opt, "friends", owner)},
 			"small set, condition": {[]string{all[700], all[3], "x", all[100], all[0]}, []model.Cond{model.Eq("name", "rare")}, "in "},
@@ -56,11 +56,11 @@ func TestAmongPlans(t *testing.T) {
 					slices.Reverse(want)
 				}
 				var got []string
-				for _, m := range pagesOf(t, q) {
+				for _, m := range readPages(t, q) {
 					got = append(got, m.ID)
 				}
 				if !slices.Equal(got, want) {
-					t.Errorf("%s, reverse %v: %d, want %d", what, reverse, len(got), len(want))
+					t.Errorf("%s, reverse %v: %d records, want %d", what, reverse, len(got), len(want))
 				}
 				if n, err := q.Count(ctx); int(n) != len(want) || err != nil {
 					t.Errorf("%s: counted %d, %v; want %d", what, n, err, len(want))
@@ -68,43 +68,43 @@ func TestAmongPlans(t *testing.T) {
 			}
 			plan, err := members.Find(test.conds...).Among(set).Limit(7).Explain(ctx)
 			if err != nil || !strings.Contains(plan.Steps[0].Within, test.within) {
-				t.Errorf("%s: %v, %v", what, plan, err)
+				t.Errorf("%s: plan %v, %v; want a scan of %q", what, plan, err, test.within)
 			}
 			if plan.Steps[0].Within != test.within && !strings.HasPrefix(plan.Steps[0].Within, "in ") &&
 				!strings.Contains(plan.Steps[0].Filter, "in "+collectionKey(opt, "friends", owner)) {
-				t.Errorf("%s: %v", what, plan)
+				t.Errorf("%s: plan %v does not filter by the set", what, plan)
 			}
 		}
 	})
 }
 
-// While members are added and removed, pages of a set contain every other member once and in
-// order.
+// While members are added and removed, the pages of a query contain every permanent member
+// exactly once.
 func TestAmongDuringWrites(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	ctx := t.Context()
 	people := store[contact](t, client, model.Options{Name: "person"})
 	owners := store[traveller](t, client, model.Options{Name: "owner"})
-	set := owners.Set("friends", createdOf(t, owners, traveller{}).ID)
-	var stays, comes []string
+	set := owners.Set("friends", mustCreate(t, owners, traveller{}).ID)
+	var permanent, temporary []string
 	for i := range 400 {
-		id := createdOf(t, people, contact{Name: fmt.Sprintf("%03d", i*7%400)}).ID
+		id := mustCreate(t, people, contact{Name: fmt.Sprintf("%03d", i*7%400)}).ID
 		if i%4 == 0 {
-			stays = append(stays, id)
+			permanent = append(permanent, id)
 		} else {
-			comes = append(comes, id)
+			temporary = append(temporary, id)
 		}
 	}
-	require.OK(t)(set.Put(ctx, stays...))
+	require.OK(t)(set.Put(ctx, permanent...))
 	var done atomic.Bool
 	var work sync.WaitGroup
 	work.Go(func() {
 		for i := 0; !done.Load(); i++ {
-			id := comes[i%len(comes)]
+			id := temporary[i%len(temporary)]
 			_, err := set.Put(ctx, id)
 			if i%3 == 0 && err == nil {
-				_, err = set.Remove(ctx, comes[i/2%len(comes)])
+				_, err = set.Remove(ctx, temporary[i/2%len(temporary)])
 			}
 			if i%5 == 0 && err == nil {
 				err = errOf(people.Patch(ctx, id, map[string]any{"name": fmt.Sprintf("%03d", i%400)}))
@@ -121,12 +121,12 @@ func TestAmongDuringWrites(t *testing.T) {
 	} {
 		for range 5 {
 			count := map[string]int{}
-			for _, p := range pagesOf(t, q) {
+			for _, p := range readPages(t, q) {
 				count[p.ID]++
 			}
-			for _, id := range stays {
+			for _, id := range permanent {
 				if count[id] != 1 {
-					t.Fatalf("record %s came %d times", id, count[id])
+					t.Fatalf("record %s was returned %d times, want once", id, count[id])
 				}
 			}
 		}
@@ -140,7 +140,7 @@ func TestAmongRefuses(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	members := store[traveller](t, client, model.Options{Name: "m"})
 	ctx := t.Context()
-	a := createdOf(t, members, traveller{Name: "a"})
+	a := mustCreate(t, members, traveller{Name: "a"})
 	seen := members.List("seen", a.ID)
 	for range 51 {
 		require.OK(t)(seen.PushBack(ctx, make([]string, 1000)...))
@@ -152,10 +152,10 @@ func TestAmongRefuses(t *testing.T) {
 	}
 	set := members.Set("friends", a.ID)
 	require.OK(t)(set.Put(ctx, a.ID, "2", "3"))
-	createdOf(t, members, traveller{})
+	mustCreate(t, members, traveller{})
 	page, err := members.Find().Among(set).Limit(1).Page(ctx)
 	if err != nil || page.Next == "" {
-		t.Fatal(page, err)
+		t.Fatalf("page %+v, %v; want a page with a next page", page, err)
 	}
 	get := func(c model.Collection) error { _, err := members.Find().Among(c).Get(ctx, a.ID); return err }
 	for what, test := range map[string]struct {
@@ -171,7 +171,7 @@ func TestAmongRefuses(t *testing.T) {
 		"get unknown":    {get(members.Set("foes", "99")), model.ErrValue, "no set is called"},
 	} {
 		if !errors.Is(test.err, test.want) || !strings.Contains(test.err.Error(), test.text) {
-			t.Errorf("%s: %v", what, test.err)
+			t.Errorf("%s: %v; want %v and %q", what, test.err, test.want, test.text)
 		}
 	}
 	require.Gives(t, 0)(members.Find().Among(members.Set("friends", "99")).Count(ctx))

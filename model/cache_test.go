@@ -14,8 +14,7 @@ import (
 	"retwis/model"
 )
 
-// A Store with a cache reads its own writes, whichever connections carry writes and
-// invalidations.
+// A Store with a cache reads its own writes, for any number of connections of the client.
 func TestCacheReadsOwnWrites(t *testing.T) {
 	t.Parallel()
 	type gauge struct {
@@ -41,7 +40,7 @@ func TestCacheReadsOwnWrites(t *testing.T) {
 				work.Go(func() {
 					id := fmt.Sprint("g", w)
 					require.Fails(t, model.ErrNotFound)(gauges.Get(t.Context(), id))
-					checked(t, errOf(gauges.Create(t.Context(), gauge{ID: id})))
+					checkErr(t, errOf(gauges.Create(t.Context(), gauge{ID: id})))
 					for i := 1; i <= 60; i++ {
 						if _, err := gauges.Update(t.Context(), id, func(g *gauge) error { g.Level = i*10 + w; return nil }); err != nil {
 							t.Error(err)
@@ -58,13 +57,13 @@ func TestCacheReadsOwnWrites(t *testing.T) {
 						}
 						found, err3 := gauges.Find(model.Eq("level", i*10+w)).Slice(t.Context())
 						if err := errors.Join(err, err2, err3); err != nil || got.Level != i*10+w || many[len(many)-1].Level != i*10+w || len(found) != 1 {
-							t.Errorf("%s: %d times: Get %d, GetMany %v, found %v, %v", id, i, got.Level, many, found, err)
+							t.Errorf("%s after %d updates: Get %d, GetMany %v, Find %v, %v", id, i, got.Level, many, found, err)
 							return
 						}
 					}
-					checked(t, gauges.Delete(t.Context(), id))
+					checkErr(t, gauges.Delete(t.Context(), id))
 					if g, err := gauges.Get(t.Context(), id); !errors.Is(err, model.ErrNotFound) {
-						t.Error(g, err)
+						t.Errorf("Get after Delete: %+v, %v; want ErrNotFound", g, err)
 					}
 				})
 			}

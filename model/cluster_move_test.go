@@ -13,16 +13,16 @@ import (
 	"retwis/model"
 )
 
-// While records are written, the keys of a model move to another server one by one. The only
-// effect is that the Cluster refuses scripts whose keys are on two servers: no script uses a
-// key that it does not declare.
+// While the keys of a model move to another server one by one, the Cluster only refuses scripts
+// whose keys are on both servers, and these can be retried: no script uses a key that it does
+// not declare.
 func TestSlotMovesDuringWrites(t *testing.T) {
 	t.Parallel()
 	c := redistest.Cluster(t, 2)
 	client := c.Client(t)
 	opt := model.Options{Name: "{citizen}"}
 	citizens := store[citizen](t, client, opt)
-	tried := func(do func() error) {
+	retry := func(do func() error) {
 		for {
 			err := do()
 			var refused *rueidis.RedisError
@@ -45,41 +45,41 @@ func TestSlotMovesDuringWrites(t *testing.T) {
 				close(begun)
 			}
 			var made citizen
-			tried(func() (err error) {
+			retry(func() (err error) {
 				made, err = citizens.Create(t.Context(), citizen{Name: fmt.Sprint("n", i%7), Email: fmt.Sprint(i, "@x"), Tags: []string{"t", fmt.Sprint(i % 20)}, Age: i})
 				return err
 			})
 			if made.ID == "" {
 				return
 			}
-			tried(func() error {
+			retry(func() error {
 				_, err := citizens.Update(t.Context(), made.ID, func(c *citizen) error { c.Name, c.Tags = fmt.Sprint("m", i%50), nil; return nil })
 				return err
 			})
 			if i%3 == 0 {
-				tried(func() error { return citizens.Delete(t.Context(), made.ID) })
+				retry(func() error { return citizens.Delete(t.Context(), made.ID) })
 			}
 		}
 	}()
 	<-begun
 	slot := keys.Slot([]byte("{citizen}"))
 	from := slot * 2 / keys.Slots
-	checked(t, c.MoveSlot(t.Context(), slot, from, 1-from))
+	checkErr(t, c.MoveSlot(t.Context(), slot, from, 1-from))
 	<-ended
 	if t.Failed() {
 		return
 	}
 	checkVerify(t, citizens)
 	if all := agree(t, client, opt, citizens); len(all) != 200 {
-		t.Errorf("%d records", len(all))
+		t.Errorf("%d records, want 200", len(all))
 	}
 }
 
-// movedTo returns the new server if an error says that a slot has moved.
+// movedTo returns the slot and the new server from a MOVED error.
 func movedTo(err error) (string, bool) {
 	if err == nil {
 		return "", false
 	}
-	_, rest, ok := strings.Cut(err.Error(), "MOVED ")
-	return rest, ok
+	_, target, ok := strings.Cut(err.Error(), "MOVED ")
+	return target, ok
 }

@@ -23,7 +23,7 @@ type traveller struct {
 	Expires time.Time  `redis:",expires"`
 }
 
-// sortedOf returns the values of an iteration, sorted.
+// sortedOf returns the values of a sequence, sorted.
 func sortedOf(t testing.TB, seq iter.Seq2[string, error]) []string {
 	t.Helper()
 	var all []string
@@ -35,7 +35,8 @@ func sortedOf(t testing.TB, seq iter.Seq2[string, error]) []string {
 	return all
 }
 
-func createdOf[T any](t testing.TB, s *model.Store[T], record T) T {
+// mustCreate creates a record, and ends the test on an error.
+func mustCreate[T any](t testing.TB, s *model.Store[T], record T) T {
 	t.Helper()
 	r, err := s.Create(t.Context(), record)
 	require.OK(t)(err)
@@ -47,7 +48,7 @@ func TestCollectionsRefuse(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	members := store[traveller](t, client, model.Options{Name: "m"})
 	notes := store[author](t, client, model.Options{Name: "note"})
-	a, ctx := createdOf(t, members, traveller{}), t.Context()
+	a, ctx := mustCreate(t, members, traveller{}), t.Context()
 	add := func(s *model.Members, values ...string) error { _, err := s.Put(ctx, values...); return err }
 	push := func(l *model.Values, values ...string) error { _, err := l.PushBack(ctx, values...); return err }
 	pop := func(l *model.Values) error { _, _, err := l.PopBack(ctx); return err }
@@ -82,14 +83,14 @@ func TestCollectionsRefuse(t *testing.T) {
 		"other type read": {count(members.Set("friends", "7")), model.ErrCorrupt, "m.of.friends:7"},
 	} {
 		if !errors.Is(test.err, test.want) || !strings.Contains(test.err.Error(), test.text) {
-			t.Errorf("%s: %v", what, test.err)
+			t.Errorf("%s: %v; want %v and %q", what, test.err, test.want, test.text)
 		}
 	}
 	if keys := redisDo(t, client, "EXISTS", "m.of.friends:99", "m.of.seen:99"); keys != "0" {
-		t.Error("a record that is not there has a set or list")
+		t.Error("a set or list of a missing record was written")
 	}
 	require.Gives(t, 0)(members.Set("friends", a.ID).Len(ctx))
-	// A list that another program has made too long is shortened in steps, and not searched.
+	// A list that is too long is trimmed in steps, and Remove does not search it.
 	seen := members.List("seen", a.ID)
 	for range 60 {
 		values := make([]string, 1000)
@@ -106,7 +107,7 @@ func collectionKey(opt model.Options, name, id string) string {
 	return baseOf(opt, id) + ".of." + name + ":" + id
 }
 
-// baseOf returns the common prefix of the keys of a record.
+// baseOf returns the prefix of the keys in the partition of a record.
 func baseOf(opt model.Options, id string) string {
 	if opt.Partitions < 2 {
 		return opt.Name

@@ -26,7 +26,7 @@ type wikiPage struct {
 	Plain  int64
 }
 
-// refLayouts are the options that change the keys of a model.
+// refLayouts returns the options of a model without and with partitions.
 func refLayouts(t *testing.T) map[string]model.Options {
 	t.Helper()
 	return map[string]model.Options{
@@ -37,15 +37,15 @@ func refLayouts(t *testing.T) map[string]model.Options {
 
 func TestIncr(t *testing.T) {
 	t.Parallel()
-	layouts(t, "m", func(t *testing.T, client rueidis.Client, opt model.Options) {
+	forEachLayout(t, "m", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		opt.Cache = time.Minute
 		pages := store[wikiPage](t, client, opt)
-		p := createdOf(t, pages, wikiPage{Title: "a"})
+		p := mustCreate(t, pages, wikiPage{Title: "a"})
 		var wg sync.WaitGroup
 		for range 8 {
 			wg.Go(func() {
 				for range 50 {
-					checked(t, errOf(pages.Incr(t.Context(), p.ID, "visits", 2)))
+					checkErr(t, errOf(pages.Incr(t.Context(), p.ID, "visits", 2)))
 					if _, err := pages.Update(t.Context(), p.ID, func(p *wikiPage) error { p.Plain++; p.Visits = 7; return nil }); err != nil {
 						t.Error(err)
 					}
@@ -64,7 +64,7 @@ func TestIncr(t *testing.T) {
 	})
 }
 
-// awaitPage reads a wikiPage through the cache until the invalidation has arrived.
+// awaitPage reads a wikiPage through the cache until ok accepts it: invalidations may arrive late.
 func awaitPage(t *testing.T, pages *model.Store[wikiPage], id string, ok func(wikiPage) bool) {
 	t.Helper()
 	for {
@@ -80,7 +80,7 @@ func TestIncrRefuses(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	pages := store[wikiPage](t, client, model.Options{Name: "m"})
-	p := createdOf(t, pages, wikiPage{Visits: math.MaxInt64 - 1, Small: 127})
+	p := mustCreate(t, pages, wikiPage{Visits: math.MaxInt64 - 1, Small: 127})
 	for _, test := range []struct {
 		id, field string
 		by        int64
@@ -108,7 +108,7 @@ func TestIncrRefuses(t *testing.T) {
 			by = -255
 		}
 		if n, err := pages.Incr(t.Context(), p.ID, field, by); n != want || err != nil {
-			t.Errorf("%s: %d, %v", field, n, err)
+			t.Errorf("%s: %d, %v, want %d", field, n, err, want)
 		}
 	}
 	redisDo(t, client, "HSET", "m:1", "visits", "many")
@@ -118,7 +118,7 @@ func TestIncrRefuses(t *testing.T) {
 		require.Fails(t, model.ErrCorrupt, "m:2")(pages.Incr(t.Context(), "2", field, 1))
 	}
 	if exists := redisDo(t, client, "EXISTS", "m:9"); exists != "0" {
-		t.Error("a counter made a record")
+		t.Error("Incr created a record")
 	}
 }
 
@@ -142,7 +142,7 @@ func (ratedPage) Indexes() []model.Index[ratedPage] {
 	}
 }
 
-// Values computed from a counter change with it, and so do its own index entries.
+// Incr updates the index entries of the counter, and of values computed from the counter.
 func TestIncrOfComputed(t *testing.T) {
 	t.Parallel()
 	for name, opt := range refLayouts(t) {
@@ -153,40 +153,40 @@ func TestIncrOfComputed(t *testing.T) {
 				for range 2 {
 					require.OK(t)(pages.Create(ctx, ratedPage{Text: strings.Repeat("a", size), Visits: 1}))
 				}
-				counts := func(popular, most int64) {
+				checkCounts := func(popular, frequent int64) {
 					t.Helper()
 					conds := []model.Cond{model.Eq("popular", true), model.Eq("popular", false), model.AtLeast("visits", 100)}
-					for i, want := range []int64{popular, 2 - popular, most} {
+					for i, want := range []int64{popular, 2 - popular, frequent} {
 						if n, err := pages.Find(conds[i]).Count(ctx); n != want || err != nil {
 							t.Errorf("condition %d: %d, %v, want %d", i, n, err, want)
 						}
 					}
 					if r, err := pages.Verify(ctx, maintain.Options{}); err != nil || r.Problems() != 0 {
-						t.Errorf("%+v, %v", r, err)
+						t.Errorf("Verify: %+v, %v; want no problems", r, err)
 					}
 				}
-				incr := func(id, field string, by, want int64, fails error) {
+				incr := func(id, field string, by, want int64, wantErr error) {
 					t.Helper()
-					if n, err := pages.Incr(ctx, id, field, by); n != want || !errors.Is(err, fails) {
-						t.Errorf("%s of %s by %d: %d, %v, want %d, %v", field, id, by, n, err, want, fails)
+					if n, err := pages.Incr(ctx, id, field, by); n != want || !errors.Is(err, wantErr) {
+						t.Errorf("%s of %s by %d: %d, %v, want %d, %v", field, id, by, n, err, want, wantErr)
 					}
 				}
-				counts(0, 0)
+				checkCounts(0, 0)
 				incr("1", "visits", 1, 2, nil)
-				counts(1, 0)
+				checkCounts(1, 0)
 				var wg sync.WaitGroup
 				for range 4 {
 					wg.Go(func() {
 						for range 25 {
-							checked(t, errOf(pages.Incr(ctx, "1", "visits", 1)))
-							checked(t, errOf(pages.Patch(ctx, "1", map[string]any{"plain": 7})))
+							checkErr(t, errOf(pages.Incr(ctx, "1", "visits", 1)))
+							checkErr(t, errOf(pages.Patch(ctx, "1", map[string]any{"plain": 7})))
 						}
 					})
 				}
 				wg.Wait()
-				counts(1, 1)
+				checkCounts(1, 1)
 				incr("1", "visits", -101, 1, nil)
-				counts(0, 0)
+				checkCounts(0, 0)
 				incr("1", "small", 1, 1, nil)
 				incr("2", "small", 1, 0, model.ErrTaken)
 				incr("2", "small", 2, 2, nil)
@@ -195,7 +195,7 @@ func TestIncrOfComputed(t *testing.T) {
 				incr("1", "small", 127, 0, model.ErrValue)
 				incr("1", "small", math.MinInt64, 0, model.ErrValue)
 				incr("3", "small", 1, 0, model.ErrNotFound)
-				counts(0, 0)
+				checkCounts(0, 0)
 			})
 		}
 	}
@@ -212,10 +212,11 @@ type (
 	}
 )
 
-// After the migration, a program that does not know the index of a counter is refused.
+// After the migration, Incr of a program that does not declare the index of the counter returns
+// ErrSchema.
 func TestIncrOfOldProgram(t *testing.T) {
 	t.Parallel()
-	layouts(t, "m", func(t *testing.T, client rueidis.Client, opt model.Options) {
+	forEachLayout(t, "m", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		ctx := t.Context()
 		before := store[plainHits](t, client, opt)
 		require.OK(t)(before.Create(ctx, plainHits{}))
@@ -230,7 +231,7 @@ func TestIncrOfOldProgram(t *testing.T) {
 	})
 }
 
-// redisDo runs a command, and returns its reply as text.
+// redisDo runs a command and returns its reply as text.
 func redisDo(t *testing.T, client rueidis.Client, words ...string) string {
 	t.Helper()
 	b := client.B().Arbitrary(words[0])

@@ -12,8 +12,7 @@ import (
 	"retwis/model"
 )
 
-// An unreadable record does not hide others, and the old values of fields that Patch overwrites
-// need not be readable.
+// An unreadable record does not hide other records, and Patch can overwrite an unreadable field.
 func TestOneDamagedRecord(t *testing.T) {
 	t.Parallel()
 	type patient struct {
@@ -27,16 +26,16 @@ func TestOneDamagedRecord(t *testing.T) {
 		patients := store[patient](t, client, opt)
 		var ids []string
 		for i := range 5 {
-			p := createdOf(t, patients, patient{Name: fmt.Sprint("n", i), Age: i})
+			p := mustCreate(t, patients, patient{Name: fmt.Sprint("n", i), Age: i})
 			ids = append(ids, p.ID)
 		}
-		d := damaging{t, client, opt}
+		d := damager{t, client, opt}
 		d.do("HSET", "patient:1", "age", "abc")
 		check := func(what string, n int, err error) {
 			t.Helper()
-			var of *model.RecordError
-			if n != 4 || !errors.Is(err, model.ErrCorrupt) || !errors.As(err, &of) || of.ID != "1" || of.Field != "age" {
-				t.Errorf("%+v: %s: %d records, %v", opt, what, n, err)
+			var damage *model.RecordError
+			if n != 4 || !errors.Is(err, model.ErrCorrupt) || !errors.As(err, &damage) || damage.ID != "1" || damage.Field != "age" {
+				t.Errorf("%+v: %s: %d records, %v; want 4, and a RecordError of record 1, field age", opt, what, n, err)
 			}
 		}
 		for what, q := range map[string]*model.Query[patient]{
@@ -53,17 +52,17 @@ func TestOneDamagedRecord(t *testing.T) {
 					n++
 				}
 			}
-			check("Iter of "+what, n, damaged)
+			check("streaming "+what, n, damaged)
 		}
 		some, err := patients.GetMany(t.Context(), ids...)
 		check("GetMany", len(some), err)
 		if p, err := patients.Find().OrderBy("name").First(t.Context()); p.Name != "n1" || !errors.Is(err, model.ErrCorrupt) {
-			t.Error(p, err)
+			t.Errorf("First: %+v, %v; want n1 and ErrCorrupt", p, err)
 		}
 		require.Fails(t, model.ErrCorrupt)(patients.Patch(t.Context(), "1", map[string]any{"name": "x"}))
-		checked(t, errOf(patients.Patch(t.Context(), "1", map[string]any{"age": 3})))
+		checkErr(t, errOf(patients.Patch(t.Context(), "1", map[string]any{"age": 3})))
 		if p, err := patients.Get(t.Context(), "1"); err != nil || p.Age != 3 || p.Name != "n0" || p.Version != 2 {
-			t.Error(p, err)
+			t.Errorf("after Patch: %+v, %v; want age 3, name n0, version 2", p, err)
 		}
 		checkVerify(t, patients)
 	}
@@ -74,7 +73,7 @@ type buyer struct {
 	Name string `redis:"name"`
 }
 
-type order2 struct {
+type purchase struct {
 	ID    string           `redis:",id"`
 	Buyer model.Ref[buyer] `redis:"buyer,index,restrict"`
 }
@@ -82,23 +81,23 @@ type order2 struct {
 // A program that has not called Relate cannot delete records that others refer to.
 func TestRulesOfOtherPrograms(t *testing.T) {
 	t.Parallel()
-	layouts(t, "buyer", func(t *testing.T, client rueidis.Client, opt model.Options) {
-		// One program has orders, and another one only knows buyers.
+	forEachLayout(t, "buyer", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		// One program declares orders, another program only buyers.
 		order := opt
 		order.Name = "order"
-		orders := store[order2](t, client, order)
+		orders := store[purchase](t, client, order)
 		buyers := store[buyer](t, client, opt)
-		b := createdOf(t, buyers, buyer{})
-		createdOf(t, orders, order2{Buyer: model.To[buyer](b.ID)})
+		b := mustCreate(t, buyers, buyer{})
+		mustCreate(t, orders, purchase{Buyer: model.To[buyer](b.ID)})
 		require.Fails(t, model.ErrNotRelated, "field buyer of model order has the rule restrict")(buyers.Delete(t.Context(), b.ID))
 		require.OK(t)(buyers.Get(t.Context(), b.ID))
 		require.OK(t)(model.Relate(t.Context(), orders, buyers))
 		require.Fails(t, model.ErrReferenced)(buyers.Delete(t.Context(), b.ID))
-		// The field refers to this model, not to other models of the same type.
+		// Relate ties the field to the model buyer, not to other models of the same type.
 		opt.Name = "supplier"
-		others := store[buyer](t, client, opt)
-		if o, err := others.Create(t.Context(), buyer{}); err != nil || others.Delete(t.Context(), o.ID) != nil {
-			t.Fatal(err)
+		suppliers := store[buyer](t, client, opt)
+		if s, err := suppliers.Create(t.Context(), buyer{}); err != nil || suppliers.Delete(t.Context(), s.ID) != nil {
+			t.Fatalf("creating and deleting a supplier failed: %v", err)
 		}
 		opt.Name = "buyer"
 		again := store[buyer](t, client, opt)

@@ -17,13 +17,13 @@ import (
 	"retwis/model"
 )
 
-// An invalid declaration is refused, naming the field and a solution.
+// New refuses an invalid declaration with an error that names the field and a solution.
 func TestBadDeclarations(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	opt := model.Options{Name: "x"}
 	type half struct{ ID string }
-	for want, declare := range map[string]error{
+	for want, err := range map[string]error{
 		"int is not a struct":                                           refused[int](client, opt),
 		"half has no id: give":                                          refused[half](client, opt),
 		"struct1.A: \"indx\" is not an option":                          refused[struct1](client, opt),
@@ -71,19 +71,20 @@ func TestBadDeclarations(t *testing.T) {
 		"Options.Keys cannot be set with":                               refused[valid](client, model.Options{Name: "x", Partitions: 2, Keys: model.Keys{Record: "r:"}}),
 		"N: a ULID is text":                                             refused[numbered](client, model.Options{Name: "x", IDs: model.ULID}),
 	} {
-		if !errors.Is(declare, model.ErrDeclaration) || !strings.Contains(declare.Error(), want) {
-			t.Errorf("%v, expected %q", declare, want)
+		if !errors.Is(err, model.ErrDeclaration) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want %q", err, want)
 		}
 	}
 	_ = struct13{}.a // only the tag matters
 	// Nothing has been written to the database.
 	if n, err := client.Do(t.Context(), client.B().Dbsize().Build()).AsInt64(); n != 0 || err != nil {
-		t.Errorf("%d keys, %v", n, err)
+		t.Errorf("%d keys, %v; want none", n, err)
 	}
 }
 
-var errAccepted = errors.New("it was accepted")
+var errAccepted = errors.New("the declaration was accepted")
 
+// refused returns the error of New, or errAccepted.
 func refused[T any](client rueidis.Client, opt model.Options) error {
 	if _, err := model.New[T](context.Background(), client, opt); err != nil {
 		return err
@@ -252,13 +253,13 @@ func TestKeysOnCluster(t *testing.T) {
 		`Options.Keys.Unique["email"] is "emails": on a Cluster it`: {Name: "{x}", Keys: model.Keys{Unique: map[string]string{"email": "emails"}}},
 	} {
 		if err := refused[citizen](client, opt); !errors.Is(err, model.ErrDeclaration) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, expected %q", err, want)
+			t.Errorf("%v; want %q", err, want)
 		}
 	}
 	for _, opt := range []model.Options{{Name: "{one}"}, {Name: "three", Partitions: 3}} {
 		citizens := store[citizen](t, client, opt)
 		for i := range 20 {
-			createdOf(t, citizens, citizen{Email: string(rune('a'+i)) + "@x", Tags: []string{"a"}})
+			mustCreate(t, citizens, citizen{Email: string(rune('a'+i)) + "@x", Tags: []string{"a"}})
 		}
 		require.Fails(t, model.ErrTaken)(citizens.Create(t.Context(), citizen{Email: "A@x"}))
 		for i := range 10 {
@@ -267,7 +268,7 @@ func TestKeysOnCluster(t *testing.T) {
 			}
 		}
 		if left := agree(t, client, opt, citizens); len(left) != 11 {
-			t.Errorf("%d are left", len(left))
+			t.Errorf("%d records are left, want 11", len(left))
 		}
 	}
 }
@@ -276,10 +277,10 @@ func (struct30) Indexes() []model.Index[struct30] {
 	return []model.Index[struct30]{model.Composite[struct30]("n", "a")}
 }
 
-// MarshalJSON makes it text rather than a list.
+// MarshalJSON encodes words as text rather than as a list.
 func (w words) MarshalJSON() ([]byte, error) { return json.Marshal(strings.Join(w, " ")) }
 
-// Tagged has an option that is only valid in a struct embedded by value.
+// Tagged and tagged have options that are only valid in a struct embedded by value.
 type (
 	Tagged struct {
 		Email string `redis:"email,unique"`
@@ -322,5 +323,5 @@ func TestPartsOfAField(t *testing.T) {
 		}
 	}
 	s := store[version](t, redistest.DB(t).Client(t), model.Options{Name: "v"})
-	createdOf(t, s, version{All: []valid{{}}})
+	mustCreate(t, s, version{All: []valid{{}}})
 }

@@ -27,10 +27,10 @@ type node struct {
 	Sees  []model.Ref[node] `redis:"sees,index,clear"`
 }
 
-// For random graphs with cycles, Delete agrees with a traversal in memory.
+// Delete in random graphs with cycles agrees with a traversal in memory.
 func TestDeletePropertyOfGraphs(t *testing.T) {
 	t.Parallel()
-	layouts(t, "m", func(t *testing.T, client rueidis.Client, opt model.Options) {
+	forEachLayout(t, "m", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		round := 0
 		rapid.Check(t, func(rt *rapid.T) {
 			round++
@@ -47,7 +47,7 @@ func TestDeletePropertyOfGraphs(t *testing.T) {
 				if rapid.IntRange(0, 9).Draw(rt, "holds") == 0 {
 					x.Holds = ref.Draw(rt, "held")
 				}
-				nodes[x.ID] = createdOf(t, s, x)
+				nodes[x.ID] = mustCreate(t, s, x)
 			}
 			for _, id := range rapid.SliceOfN(rapid.IntRange(1, n), 1, 3).Draw(rt, "deleted") {
 				deleteNode(rt, t, s, nodes, fmt.Sprint(id))
@@ -56,16 +56,16 @@ func TestDeletePropertyOfGraphs(t *testing.T) {
 	})
 }
 
-// deleteNode deletes a node and compares the remaining ones.
+// deleteNode deletes a node, and compares the remaining nodes with a traversal in memory.
 func deleteNode(rt *rapid.T, t *testing.T, s *model.Store[node], nodes map[string]node, id string) {
 	err := s.Delete(t.Context(), id)
-	_, was := nodes[id]
-	if errors.Is(err, model.ErrNotFound) && !was {
+	_, existed := nodes[id]
+	if errors.Is(err, model.ErrNotFound) && !existed {
 		err = nil // its dependents are deleted nevertheless
-	} else if err == nil && !was {
-		rt.Fatalf("%s was deleted, and was not there", id)
+	} else if err == nil && !existed {
+		rt.Fatalf("Delete(%s) of a missing node succeeded", id)
 	}
-	doomed := under(nodes, id)
+	doomed := withDependents(nodes, id)
 	held, heldByOthers := false, false
 	for _, x := range nodes {
 		if _, there := nodes[x.Holds.ID]; doomed[x.Holds.ID] && x.ID != x.Holds.ID && there {
@@ -86,25 +86,25 @@ func deleteNode(rt *rapid.T, t *testing.T, s *model.Store[node], nodes map[strin
 	case err != nil && (!errors.Is(err, model.ErrReferenced) || !held):
 		rt.Fatal(err)
 	case err == nil && heldByOthers:
-		rt.Fatalf("%s was deleted although one that depends on it is held", id)
+		rt.Fatalf("%s was deleted although another node holds one of its dependents", id)
 	case err != nil:
-		if _, there := now[id]; !there && was {
-			rt.Fatalf("%s is gone, and %v", id, err)
+		if _, there := now[id]; !there && existed {
+			rt.Fatalf("%s was deleted, but Delete returned %v", id, err)
 		}
 		for other := range nodes {
 			if _, there := now[other]; !there && !doomed[other] {
-				rt.Fatalf("%s is gone", other)
+				rt.Fatalf("%s was deleted, but does not depend on %s", other, id)
 			}
 		}
 	default:
 		for other, x := range nodes {
 			got, there := now[other]
 			if there == doomed[other] {
-				rt.Fatalf("%s of %v: there is %v", other, doomed, there)
+				rt.Fatalf("%s exists: %v; the nodes to delete are %v", other, there, doomed)
 			}
 			gone := func(r model.Ref[node]) bool { return doomed[r.ID] }
 			if want := slices.DeleteFunc(slices.Clone(x.Sees), gone); there && !slices.Equal(got.Sees, want) {
-				rt.Fatalf("%s sees %v, and should %v", other, got.Sees, want)
+				rt.Fatalf("%s sees %v, want %v", other, got.Sees, want)
 			}
 		}
 	}
@@ -114,8 +114,8 @@ func deleteNode(rt *rapid.T, t *testing.T, s *model.Store[node], nodes map[strin
 	}
 }
 
-// under returns a node and all its dependents.
-func under(nodes map[string]node, id string) map[string]bool {
+// withDependents returns a node and all its dependents.
+func withDependents(nodes map[string]node, id string) map[string]bool {
 	all := map[string]bool{id: true}
 	for grown := true; grown; {
 		grown = false
@@ -129,10 +129,10 @@ func under(nodes map[string]node, id string) map[string]bool {
 }
 
 // With cascade and clear, no reference to a deleted record is left. In one slot this also holds
-// for restrict: if the record still exists after a writer has written a reference, it stays.
+// for restrict: a record that still exists after a reference to it was written is not deleted.
 func TestDeleteDuringWrites(t *testing.T) {
 	t.Parallel()
-	libraries(t, func(t *testing.T, l library) {
+	forEachLibrary(t, func(t *testing.T, l library) {
 		kinds := 2
 		if strings.HasSuffix(t.Name(), "one_database") {
 			kinds = 3
@@ -146,7 +146,7 @@ func testDeleteDuringWrites(t *testing.T, l library, kinds int) {
 	stop := make(chan struct{})
 	var deleting, writing sync.WaitGroup
 	const authors = 4
-	var ids [authors]atomic.Value // each is deleted once
+	var ids [authors]atomic.Value // the current author of each goroutine; each author is deleted once
 	var deleted, refused atomic.Int64
 	for a := range authors {
 		ids[a].Store("")
@@ -158,17 +158,17 @@ func testDeleteDuringWrites(t *testing.T, l library, kinds int) {
 				default:
 				}
 				id := fmt.Sprintf("%d-%d", a, round)
-				createdOf(t, l.authors, author{ID: id})
+				mustCreate(t, l.authors, author{ID: id})
 				ids[a].Store(id)
-				for range 10 { // one lifetime
+				for range 10 { // the lifetime of the author
 					_, err := l.authors.Get(ctx, id)
-					checked(t, err)
+					checkErr(t, err)
 				}
 				err := l.authors.Delete(ctx, id)
 				for ; errors.Is(err, model.ErrReferenced); err = l.authors.Delete(ctx, id) {
 					refused.Add(1)
 				}
-				checked(t, err)
+				checkErr(t, err)
 				deleted.Add(1)
 			}
 		})
@@ -189,19 +189,19 @@ func testDeleteDuringWrites(t *testing.T, l library, kinds int) {
 	close(stop)
 	deleting.Wait()
 	if deleted.Load() == 0 || refused.Load() == 0 && kinds == 3 {
-		t.Errorf("%d were deleted, %d refused: that proves little", deleted.Load(), refused.Load())
+		t.Errorf("%d authors deleted, %d deletions refused; want some of each", deleted.Load(), refused.Load())
 	}
 	for w := range 4 {
 		for i := range 100 {
 			id := fmt.Sprintf("%d-%d", w, i)
 			if p, err := l.posts.Get(ctx, id); err == nil {
 				if there, _ := l.authors.Has(ctx, p.Author.ID); !there {
-					t.Errorf("post %s is by nobody", id)
+					t.Errorf("post %s refers to a deleted author", id)
 				}
 			}
 			if b, err := l.bands.Get(ctx, id); err == nil && b.Lead != nil {
 				if there, _ := l.authors.Has(ctx, b.Lead.ID); !there {
-					t.Errorf("band %s is led by nobody", id)
+					t.Errorf("band %s refers to a deleted author", id)
 				}
 			}
 		}
@@ -214,34 +214,34 @@ func writeReference(t *testing.T, l library, id, authorID string, kind int) {
 	ctx, ref := t.Context(), model.To[author](authorID)
 	switch kind {
 	case 2:
-		createdOf(t, l.invoices, invoice{ID: id, Payer: ref})
-		for range 3 { // while the invoice refers, the author cannot be deleted
+		mustCreate(t, l.invoices, invoice{ID: id, Payer: ref})
+		for range 3 { // while the invoice refers to the author, the author cannot be deleted
 			there, err := l.authors.Has(ctx, authorID)
-			checked(t, err)
+			checkErr(t, err)
 			if !there {
 				break
 			}
 			for range 5 {
 				if still, err := l.authors.Has(ctx, authorID); !still || err != nil {
-					t.Errorf("author %s is gone although invoice %s refers (%v)", authorID, id, err)
+					t.Errorf("author %s was deleted although invoice %s refers to it (%v)", authorID, id, err)
 				}
 			}
 		}
-		checked(t, l.invoices.Delete(ctx, id))
+		checkErr(t, l.invoices.Delete(ctx, id))
 	case 0:
-		createdOf(t, l.posts, post{ID: id, Author: ref})
+		mustCreate(t, l.posts, post{ID: id, Author: ref})
 		if there, err := l.authors.Has(ctx, authorID); !there {
-			checked(t, err)
+			checkErr(t, err)
 			if err := l.posts.Delete(ctx, id); err != nil && !errors.Is(err, model.ErrNotFound) {
 				t.Error(err)
 			}
 		}
 	default:
-		createdOf(t, l.bands, band{ID: id, Lead: &ref})
+		mustCreate(t, l.bands, band{ID: id, Lead: &ref})
 		if there, err := l.authors.Has(ctx, authorID); !there {
-			checked(t, err)
+			checkErr(t, err)
 			_, err := l.bands.Update(ctx, id, func(b *band) error { b.Lead = nil; return nil })
-			checked(t, err)
+			checkErr(t, err)
 		}
 	}
 }
@@ -249,9 +249,9 @@ func writeReference(t *testing.T, l library, id, authorID string, kind int) {
 // An interrupted Delete leaves the record, and can be repeated.
 func TestDeleteInterrupted(t *testing.T) {
 	t.Parallel()
-	libraries(t, func(t *testing.T, l library) {
+	forEachLibrary(t, func(t *testing.T, l library) {
 		ada := model.To[author]("ada")
-		createdOf(t, l.authors, author{ID: "ada"})
+		mustCreate(t, l.authors, author{ID: "ada"})
 		const n = 300
 		var wg sync.WaitGroup
 		for w := range 10 {
@@ -259,30 +259,30 @@ func TestDeleteInterrupted(t *testing.T) {
 				for i := w; i < n; i += 10 {
 					id := strconv.Itoa(i)
 					p := post{ID: id, Author: ada}
-					if i%2 == 1 { // some at the second step
+					if i%2 == 1 { // some posts are deleted in the second step
 						p = post{ID: id, Parent: model.To[post](strconv.Itoa(i - 1))}
 					}
-					createdOf(t, l.posts, p)
-					createdOf(t, l.bands, band{ID: id, Members: []model.Ref[author]{ada}})
+					mustCreate(t, l.posts, p)
+					mustCreate(t, l.bands, band{ID: id, Members: []model.Ref[author]{ada}})
 				}
 			})
 		}
 		wg.Wait()
-		cuts := 0
+		interrupted := 0
 		for wait := 500 * time.Microsecond; ; wait += 500 * time.Microsecond {
 			ctx, cancel := context.WithTimeout(t.Context(), wait)
 			err := l.authors.Delete(ctx, "ada")
 			cancel()
-			if err == nil || errors.Is(err, model.ErrNotFound) && cuts > 0 {
+			if err == nil || errors.Is(err, model.ErrNotFound) && interrupted > 0 {
 				break
 			}
-			cuts++
+			interrupted++
 			if !errors.Is(err, context.DeadlineExceeded) {
 				t.Fatal(err)
 			}
 		}
-		if cuts == 0 {
-			t.Error("nothing was cut short")
+		if interrupted == 0 {
+			t.Error("no Delete was interrupted")
 		}
 		for i := range n {
 			id := strconv.Itoa(i)
@@ -296,7 +296,7 @@ func TestDeleteInterrupted(t *testing.T) {
 	})
 }
 
-// Many records refer to one, directly and in a chain.
+// Delete deletes many records that refer to one record, directly and in a chain.
 func TestDeleteMany(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -312,13 +312,13 @@ func TestDeleteMany(t *testing.T) {
 				if i > n-n/10 { // a chain
 					p = post{ID: p.ID, Parent: model.To[post](strconv.Itoa(i - 1))}
 				}
-				createdOf(t, l.posts, p)
+				mustCreate(t, l.posts, p)
 			}
 		})
 	}
 	wg.Wait()
-	createdOf(t, l.authors, author{ID: "ada"})
-	checked(t, l.authors.Delete(t.Context(), "ada"))
+	mustCreate(t, l.authors, author{ID: "ada"})
+	checkErr(t, l.authors.Delete(t.Context(), "ada"))
 	for _, key := range []string{"post.all", "post.content", "post.by.author", "post.by.parent", "author.all"} {
 		if redisDo(t, client, "EXISTS", key) != "0" {
 			t.Errorf("%s is left", key)
@@ -326,7 +326,8 @@ func TestDeleteMany(t *testing.T) {
 	}
 }
 
-// A long chain of references, in which every record also refers back to its end.
+// Delete follows a long chain in which every record also refers to the end of the chain, but
+// refuses more than 1000 cycles.
 func TestDeleteThroughCycles(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -338,10 +339,10 @@ func TestDeleteThroughCycles(t *testing.T) {
 			if i > 0 {
 				under = append(under, model.To[node](fmt.Sprintf("%04d", i-1)))
 			}
-			createdOf(t, s, node{ID: fmt.Sprintf("%04d", i), Under: under})
+			mustCreate(t, s, node{ID: fmt.Sprintf("%04d", i), Under: under})
 		}
-		createdOf(t, s, node{ID: "end", Under: []model.Ref[node]{model.To[node](fmt.Sprintf("%04d", n-1))}})
-		createdOf(t, s, node{ID: "last", Under: []model.Ref[node]{end}})
+		mustCreate(t, s, node{ID: "end", Under: []model.Ref[node]{model.To[node](fmt.Sprintf("%04d", n-1))}})
+		mustCreate(t, s, node{ID: "last", Under: []model.Ref[node]{end}})
 		err := s.Delete(t.Context(), "0000")
 		if n > 1000 {
 			if !errors.Is(err, model.ErrReferenced) || !strings.Contains(err.Error(), "1000 cycles") {
@@ -349,9 +350,9 @@ func TestDeleteThroughCycles(t *testing.T) {
 			}
 			continue
 		}
-		checked(t, err)
+		checkErr(t, err)
 		if left := redisDo(t, client, "EXISTS", fmt.Sprintf("node%d.all", n)); left != "0" {
-			t.Error("something is left")
+			t.Error("records are left")
 		}
 	}
 }

@@ -76,7 +76,7 @@ func (moreCitizen) Indexes() []model.Index[moreCitizen] {
 	}
 }
 
-// edition wraps a Store of any of these types.
+// edition wraps a Store of one of these types.
 type edition struct {
 	store interface {
 		Pending(ctx context.Context) ([]string, error)
@@ -89,6 +89,7 @@ type edition struct {
 	create func(ctx context.Context, c citizen) (id string, err error)
 }
 
+// editionOf opens the model with the declaration of T.
 func editionOf[T any](t testing.TB, client rueidis.Client, opt model.Options) edition {
 	t.Helper()
 	s := store[T](t, client, opt)
@@ -102,15 +103,15 @@ func editionOf[T any](t testing.TB, client rueidis.Client, opt model.Options) ed
 	}}
 }
 
-// editions returns a constructor for each type.
+// editions returns editionOf for each type.
 func editions() []func(testing.TB, rueidis.Client, model.Options) edition {
 	return []func(testing.TB, rueidis.Client, model.Options) edition{
 		editionOf[bareCitizen], editionOf[otherCitizen], editionOf[moreCitizen], editionOf[citizen],
 	}
 }
 
-// someone is a citizen with almost unique values.
-func someone(random *rand.Rand) citizen {
+// randomCitizen returns a citizen whose e-mail address is rarely that of another citizen.
+func randomCitizen(random *rand.Rand) citizen {
 	c := citizen{
 		Name: string(rune('a' + random.IntN(3))), Email: string(rune('a'+random.IntN(26))) + string(rune('a'+random.IntN(26))) + "@" + string(rune('x'+random.IntN(3))),
 		Age: random.IntN(5), City: []string{"Bari", "bar", ""}[random.IntN(3)],
@@ -125,9 +126,9 @@ func someone(random *rand.Rand) citizen {
 	return c
 }
 
-// work performs a random write through an edition. It ignores expected errors.
-func (e *edition) work(ctx context.Context, random *rand.Rand, records int) error {
-	c := someone(random)
+// randomWrite performs a random write through an edition. It ignores expected errors.
+func (e *edition) randomWrite(ctx context.Context, random *rand.Rand, records int) error {
+	c := randomCitizen(random)
 	id := string(rune('0' + random.IntN(10)))
 	if tens := random.IntN(max(records/10, 1)); tens > 0 {
 		id = string(rune('0'+tens)) + id

@@ -16,16 +16,17 @@ import (
 	"retwis/model"
 )
 
+// flush deletes all keys of the database.
 func flush(t testing.TB, client rueidis.Client) {
 	t.Helper()
 	require.OK(t)(client.Do(t.Context(), client.B().Flushdb().Build()).Error())
 }
 
-// After the database was emptied, a program continues, whatever it does first, and so does one
-// that starts then.
+// After the database was emptied, a running program can continue with any operation, and new
+// programs can start.
 func TestEmptiedDatabase(t *testing.T) {
 	t.Parallel()
-	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
+	forEachLayout(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		citizens := store[citizen](t, client, opt)
 		first := map[string]func() error{
 			"Create": func() error { return nil },
@@ -35,11 +36,11 @@ func TestEmptiedDatabase(t *testing.T) {
 			"Sweep":  func() error { _, err := citizens.Sweep(t.Context()); return err },
 			"Verify": func() error { _, err := citizens.Verify(t.Context(), maintain.Options{}); return err },
 			"Repair": func() error { _, err := citizens.Repair(t.Context(), maintain.Options{}); return err },
-			"Delete": func() error { return gone(citizens.Delete(t.Context(), "1")) },
-			"Save":   func() error { _, err := citizens.Save(t.Context(), citizen{ID: "1"}); return gone(err) },
+			"Delete": func() error { return ignoreNotFound(citizens.Delete(t.Context(), "1")) },
+			"Save":   func() error { _, err := citizens.Save(t.Context(), citizen{ID: "1"}); return ignoreNotFound(err) },
 			"Update": func() error {
 				_, err := citizens.Update(t.Context(), "1", func(*citizen) error { return nil })
-				return gone(err)
+				return ignoreNotFound(err)
 			},
 		}
 		for what, do := range first {
@@ -69,18 +70,18 @@ func TestEmptiedDatabase(t *testing.T) {
 	})
 }
 
-// gone ignores the error of a record that does not exist.
-func gone(err error) error {
+// ignoreNotFound returns err, or nil if err is ErrNotFound.
+func ignoreNotFound(err error) error {
 	if errors.Is(err, model.ErrNotFound) {
 		return nil
 	}
 	return err
 }
 
-// Many writers find an emptied database at the same time.
+// Concurrent writers can all continue after the database was emptied.
 func TestEmptiedDuringWrites(t *testing.T) {
 	t.Parallel()
-	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
+	forEachLayout(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		var stores []*model.Store[citizen]
 		for range 3 {
 			stores = append(stores, store[citizen](t, client, opt))
@@ -90,7 +91,7 @@ func TestEmptiedDuringWrites(t *testing.T) {
 		for i := range 12 {
 			work.Go(func() {
 				for j := range 20 {
-					checked(t, errOf(stores[i%3].Create(t.Context(), citizen{Email: fmt.Sprint(i, "@", j)})))
+					checkErr(t, errOf(stores[i%3].Create(t.Context(), citizen{Email: fmt.Sprint(i, "@", j)})))
 				}
 			})
 		}
@@ -111,26 +112,26 @@ func TestRefusedCreateLeavesNoOlderLayout(t *testing.T) {
 	opt := model.Options{Name: "citizen"}
 	citizens := store[citizen](t, client, opt)
 	flush(t, client)
-	d := damaging{t, client, opt}
+	d := damager{t, client, opt}
 	d.do("SET", "citizen.by.age", "of another type")
 	require.Fails(t, model.ErrCorrupt)(citizens.Create(t.Context(), citizen{Email: "a"}))
 	d.do("DEL", "citizen.by.age")
 	again := store[citizen](t, client, opt)
-	none[string](t)(again.Pending(t.Context()))
+	checkEmpty[string](t)(again.Pending(t.Context()))
 	for i, email := range []string{"a", "a", "b", "b", "c"} {
 		_, err := citizens.Create(t.Context(), citizen{Email: email})
 		if i%2 == 0 && err != nil || i%2 == 1 && !errors.Is(err, model.ErrTaken) {
-			t.Fatalf("%q: %v", email, err)
+			t.Fatalf("Create %d with email %q: %v; want ErrTaken for every second one", i, email, err)
 		}
 	}
 	agree(t, client, opt, again)
 }
 
 // If another process has numbered the indexes differently after the database was emptied, a
-// process does not write with its own numbers.
+// process does not write with its old numbers.
 func TestEmptiedAndRenumbered(t *testing.T) {
 	t.Parallel()
-	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
+	forEachLayout(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		editionOf[otherCitizen](t, client, opt)
 		old := editionOf[citizen](t, client, opt) // with different index numbers
 		require.OK(t)(old.store.Migrate(t.Context(), maintain.Options{}))
@@ -138,8 +139,8 @@ func TestEmptiedAndRenumbered(t *testing.T) {
 		now := editionOf[citizen](t, client, opt)
 		random := rand.New(rand.NewPCG(1, 1))
 		for range 30 {
-			require.OK(t)(now.work(t.Context(), random, 10))
-			if _, err := old.create(t.Context(), someone(random)); !errors.Is(err, model.ErrSchema) && !errors.Is(err, model.ErrTaken) {
+			require.OK(t)(now.randomWrite(t.Context(), random, 10))
+			if _, err := old.create(t.Context(), randomCitizen(random)); !errors.Is(err, model.ErrSchema) && !errors.Is(err, model.ErrTaken) {
 				t.Fatal(err)
 			}
 		}
@@ -147,11 +148,10 @@ func TestEmptiedAndRenumbered(t *testing.T) {
 	})
 }
 
-// Processes with different declarations both continue after the database was emptied, whichever
-// is first.
+// Two processes with different declarations can both continue after the database was emptied.
 func TestEmptiedWithOtherDeclarations(t *testing.T) {
 	t.Parallel()
-	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
+	forEachLayout(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		less, more := editionOf[citizen](t, client, opt), editionOf[moreCitizen](t, client, opt)
 		flush(t, client)
 		for i := range 4 {
@@ -174,14 +174,14 @@ func TestIDsOfConcurrentProcesses(t *testing.T) {
 		citizens := store[citizen](t, client, opt)
 		work.Go(func() {
 			for j := range 50 {
-				checked(t, errOf(citizens.Create(t.Context(), citizen{Email: fmt.Sprint(i, "@", j)})))
+				checkErr(t, errOf(citizens.Create(t.Context(), citizen{Email: fmt.Sprint(i, "@", j)})))
 			}
 		})
 	}
 	work.Wait()
 	citizens := store[citizen](t, client, opt)
-	if c, err := citizens.Create(t.Context(), citizen{}); err != nil || c.ID != "481" { // each has reserved three blocks of twenty
-		t.Errorf("id %s, %v", c.ID, err)
+	if c, err := citizens.Create(t.Context(), citizen{}); err != nil || c.ID != "481" { // each process has reserved three blocks of 20 ids
+		t.Errorf("id %s, %v; want 481", c.ID, err)
 	}
 	agree(t, client, opt, citizens)
 }

@@ -10,7 +10,7 @@ import (
 	"retwis/model"
 )
 
-// Contact is found by its name, age, city and tags.
+// Contact can be found by name, age, city and tags.
 type Contact struct {
 	ID   string             `redis:",id"`
 	Name string             `redis:"name,index"`
@@ -25,6 +25,7 @@ func (Contact) Indexes() []model.Index[Contact] {
 	return []model.Index[Contact]{model.Composite[Contact]("city", "age").CaseInsensitive()}
 }
 
+// contacts returns a Store with four contacts.
 func contacts(ctx context.Context, client rueidis.Client) *model.Store[Contact] {
 	s, err := model.New[Contact](ctx, client, model.Options{Name: "contact"})
 	must(err)
@@ -40,6 +41,7 @@ func contacts(ctx context.Context, client rueidis.Client) *model.Store[Contact] 
 	return s
 }
 
+// show prints the names and ages of contacts.
 func show(all []Contact, err error) {
 	must(err)
 	words := make([]string, len(all))
@@ -71,7 +73,7 @@ func ExampleStore_Find() {
 	// model: contact: no index answers this: name begins with: declare it `redis:"name,range"`
 }
 
-// Read a page, and later the next one.
+// Read a page, and then the next page.
 func ExampleQuery_Page() {
 	client, stop := exampleServer()
 	defer stop()
@@ -90,7 +92,7 @@ func ExampleQuery_Page() {
 	// true
 }
 
-// Read newest first, and count.
+// Read the newest contacts first, and count contacts.
 func ExampleQuery_Reverse() {
 	client, stop := exampleServer()
 	defer stop()
@@ -119,7 +121,7 @@ func ExampleStore_All() {
 	// Output: Ada Edsger Grace Alan
 }
 
-// Who refers to Ada?
+// Find the contacts that refer to Ada.
 func ExampleStore_Refs() {
 	client, stop := exampleServer()
 	defer stop()

@@ -8,7 +8,7 @@ import (
 	"retwis/model"
 )
 
-// A new version of a program also finds users by age.
+// Build the index that a new version of a program declares.
 func ExampleStore_Migrate() {
 	client, stop := exampleServer()
 	defer stop()
@@ -46,7 +46,7 @@ func ExampleStore_Migrate() {
 	// []
 }
 
-// Somebody has changed a record with redis-cli without updating the index.
+// Repair the index after a record was changed with redis-cli.
 func ExampleStore_Repair() {
 	client, stop := exampleServer()
 	defer stop()
@@ -75,7 +75,7 @@ func ExampleStore_Repair() {
 	// repaired: 1
 }
 
-// A maintenance program does not need the Go types of other programs.
+// Verify all models without the Go types of their programs.
 func ExampleModels() {
 	client, stop := exampleServer()
 	defer stop()

@@ -11,7 +11,7 @@ import (
 	"retwis/redlock"
 )
 
-// Rules for the books and loans of an author that is deleted.
+// Delete an author: a loan prevents the deletion, and books are deleted with the author.
 func ExampleRelate() {
 	client, stop := exampleServer()
 	defer stop()
@@ -55,7 +55,7 @@ func ExampleRelate() {
 	// false <nil>
 }
 
-// Follow a reference to the record.
+// Follow a reference to a record.
 func ExampleRef() {
 	client, stop := exampleServer()
 	defer stop()
@@ -79,7 +79,7 @@ func ExampleRef() {
 	// Grace true
 }
 
-// The friends of a person.
+// Store the friends of a person.
 func ExampleStore_Set() {
 	client, stop := exampleServer()
 	defer stop()
@@ -96,9 +96,9 @@ func ExampleStore_Set() {
 	friends := people.Set("friends", "ada")
 	added, err := friends.Put(ctx, "carol", "dave", "carol")
 	must(err)
-	is, err := friends.Has(ctx, "dave")
+	isFriend, err := friends.Has(ctx, "dave")
 	must(err)
-	fmt.Println(added, is)
+	fmt.Println(added, isFriend)
 	must(friends.Replace(ctx, "eve"))
 	for friend, err := range friends.All(ctx) {
 		must(err)
@@ -109,7 +109,7 @@ func ExampleStore_Set() {
 	// eve
 }
 
-// The last three pages a user has seen.
+// Keep the last three pages that a reader has seen.
 func ExampleStore_List() {
 	client, stop := exampleServer()
 	defer stop()
@@ -133,7 +133,7 @@ func ExampleStore_List() {
 	// [/news/7 /news /about] <nil>
 }
 
-// Count with many concurrent writers.
+// Count visits, with any number of concurrent writers.
 func ExampleStore_Incr() {
 	client, stop := exampleServer()
 	defer stop()
@@ -159,7 +159,7 @@ func ExampleStore_WithLock() {
 	client, stop := exampleServer()
 	defer stop()
 	ctx := context.Background()
-	voting(ctx, client)
+	skipExampleQuarantine(ctx, client)
 
 	type Order struct {
 		ID   string `redis:",id"`
@@ -185,9 +185,9 @@ func ExampleStore_WithLock() {
 	// <nil>
 }
 
-// voting lets the newly started server of an example grant locks immediately. A server that has
-// been up for a while needs no such step.
-func voting(ctx context.Context, client rueidis.Client) {
+// skipExampleQuarantine lets the newly started server of an example grant locks immediately. A
+// server that has been up for a while needs no such step.
+func skipExampleQuarantine(ctx context.Context, client rueidis.Client) {
 	m, err := redlock.New([]rueidis.Client{client}, redlock.Options{})
 	must(err)
 	must(m.SkipQuarantine(ctx))

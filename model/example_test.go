@@ -13,7 +13,7 @@ import (
 	"retwis/model"
 )
 
-// exampleServer starts a server and returns a client of it.
+// exampleServer returns a client of a new server, and a function that stops both.
 func exampleServer() (rueidis.Client, func()) {
 	urls, stop := redistest.Example(1)
 	opt, err := rueidis.ParseURL(urls[0])
@@ -29,7 +29,7 @@ func must(err error) {
 	}
 }
 
-// Product is found by price, by category, and by both.
+// Product can be found by price, by category, and by both.
 type Product struct {
 	ID       string    `redis:",id"`
 	Code     string    `redis:"code,unique,caseinsensitive"`
@@ -48,6 +48,7 @@ func (Product) Indexes() []model.Index[Product] {
 	}
 }
 
+// exampleProducts returns a Store with three products.
 func exampleProducts(client rueidis.Client) *model.Store[Product] {
 	products, err := model.New[Product](context.Background(), client, model.Options{Name: "product"})
 	must(err)
@@ -110,21 +111,21 @@ func ExampleStore_Create() {
 	// Output: code acme-1 is that of record 1
 }
 
-// Another writer was faster.
+// Save does not overwrite a newer version of a record.
 func ExampleStore_Save() {
 	client, stop := exampleServer()
 	defer stop()
 	ctx := context.Background()
 	products := exampleProducts(client)
 
-	mine, err := products.Get(ctx, "1")
+	stale, err := products.Get(ctx, "1")
 	must(err)
-	theirs := mine
-	theirs.Price = 800
-	theirs, err = products.Save(ctx, theirs)
-	fmt.Println(theirs.Version, err)
-	mine.Price = 950
-	_, err = products.Save(ctx, mine)
+	current := stale
+	current.Price = 800
+	current, err = products.Save(ctx, current)
+	fmt.Println(current.Version, err)
+	stale.Price = 950
+	_, err = products.Save(ctx, stale)
 	fmt.Println(errors.Is(err, model.ErrConflict))
 	// Output:
 	// 2 <nil>
@@ -185,7 +186,7 @@ func ExampleComputed() {
 	// Output: 2 <nil>
 }
 
-// An expired offer is no longer found; Sweep removes its leftovers later.
+// An expired record is no longer found; Sweep later removes its index entries.
 func ExampleStore_Sweep() {
 	client, stop := exampleServer()
 	defer stop()

@@ -27,9 +27,9 @@ func ExampleStore_CreateMany() {
 
 	all, err := seats.CreateMany(ctx, []Seat{{Row: "A", Left: 2}, {Row: "much too long"}, {Row: "B", Left: 1}})
 	fmt.Println(all[0].ID, all[2].ID)
-	var some *model.ManyError
-	if errors.As(err, &some) {
-		for _, r := range some.Refused {
+	var many *model.ManyError
+	if errors.As(err, &many) {
+		for _, r := range many.Refused {
 			fmt.Println(r.Position, r.Err)
 		}
 	}

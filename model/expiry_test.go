@@ -15,8 +15,8 @@ import (
 	"retwis/model"
 )
 
-// passed waits until the server's clock has passed a moment.
-func passed(t *testing.T, client rueidis.Client, moment time.Time) {
+// waitUntil waits until the server's clock is past a moment.
+func waitUntil(t *testing.T, client rueidis.Client, moment time.Time) {
 	t.Helper()
 	for {
 		now, err := client.Do(t.Context(), client.B().Time().Build()).AsIntSlice()
@@ -29,38 +29,38 @@ func passed(t *testing.T, client rueidis.Client, moment time.Time) {
 	}
 }
 
-// A swept expired record leaves nothing behind, and its unique values are free even before
-// that.
+// Sweep removes everything of an expired record, whose unique values are free even before the
+// sweep.
 func TestExpiry(t *testing.T) {
 	t.Parallel()
-	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
+	forEachLayout(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		citizens := store[citizen](t, client, opt)
 		end := time.Now().Add(300 * time.Millisecond)
 		var wg sync.WaitGroup
 		for i := range 250 {
 			wg.Go(func() {
-				checked(t, errOf(citizens.Create(t.Context(), citizen{Email: fmt.Sprint(i, "@x"), Tags: []string{"a", "b"}, Expires: end})))
+				checkErr(t, errOf(citizens.Create(t.Context(), citizen{Email: fmt.Sprint(i, "@x"), Tags: []string{"a", "b"}, Expires: end})))
 			})
 		}
 		wg.Wait()
 		for i := range 3 {
-			createdOf(t, citizens, citizen{Email: fmt.Sprint(i, "@stays")})
+			mustCreate(t, citizens, citizen{Email: fmt.Sprint(i, "@stays")})
 		}
-		passed(t, client, end)
+		waitUntil(t, client, end)
 		if _, err := citizens.Get(t.Context(), "1"); !errors.Is(err, model.ErrNotFound) {
-			t.Fatalf("it is there still: %v", err)
+			t.Fatalf("Get of an expired record: %v; want ErrNotFound", err)
 		}
-		// Not swept yet, but its address is free.
-		createdOf(t, citizens, citizen{Email: "7@X"})
+		// The address is free although the record has not been swept.
+		mustCreate(t, citizens, citizen{Email: "7@X"})
 		n, err := citizens.Sweep(t.Context())
 		if want := 250; err != nil || n != want && n != want-1 {
-			t.Fatalf("%d were swept, %v", n, err)
+			t.Fatalf("Sweep = %d, %v; want %d or %d", n, err, want, want-1)
 		}
 		if n := len(agree(t, client, opt, citizens)); n != 4 {
-			t.Fatalf("%d records are left", n)
+			t.Fatalf("%d records are left, want 4", n)
 		}
 		if n, err := citizens.Sweep(t.Context()); n != 0 || err != nil {
-			t.Fatalf("%d were swept again, %v", n, err)
+			t.Fatalf("second Sweep = %d, %v; want 0", n, err)
 		}
 	})
 }
@@ -68,7 +68,7 @@ func TestExpiry(t *testing.T) {
 // A record whose expiry is postponed or removed stays.
 func TestExpiryIsMoved(t *testing.T) {
 	t.Parallel()
-	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
+	forEachLayout(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		citizens := store[citizen](t, client, opt)
 		var end time.Time
 		for lease, moved := 100*time.Millisecond, false; !moved; lease *= 2 { // retry if a record expires before its expiry is moved
@@ -78,7 +78,7 @@ func TestExpiryIsMoved(t *testing.T) {
 			end = time.Now().Add(lease)
 			var ids []string
 			for i := range 3 {
-				ids = append(ids, createdOf(t, citizens, citizen{Email: fmt.Sprint(i, "@x"), Expires: end}).ID)
+				ids = append(ids, mustCreate(t, citizens, citizen{Email: fmt.Sprint(i, "@x"), Expires: end}).ID)
 			}
 			moved = true
 			for i, later := range []time.Time{{}, end.Add(time.Hour)} {
@@ -88,36 +88,36 @@ func TestExpiryIsMoved(t *testing.T) {
 				}
 			}
 			if !moved {
-				passed(t, client, end)
+				waitUntil(t, client, end)
 			}
 		}
-		passed(t, client, end)
+		waitUntil(t, client, end)
 		if n, err := citizens.Sweep(t.Context()); n != 1 || err != nil {
-			t.Fatalf("%d were swept, %v", n, err)
+			t.Fatalf("Sweep = %d, %v; want 1", n, err)
 		}
 		if left := agree(t, client, opt, citizens); len(left) != 2 {
-			t.Fatalf("%v are left", left)
+			t.Fatalf("records %v are left, want 2", left)
 		}
 	})
 }
 
 func TestSweepEvery(t *testing.T) {
 	t.Parallel()
-	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
+	forEachLayout(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		citizens := store[citizen](t, client, opt)
 		if err := citizens.SweepEvery(t.Context(), 0); err == nil {
-			t.Error("it sweeps all the time")
+			t.Error("SweepEvery accepts an interval of 0")
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- citizens.SweepEvery(ctx, time.Millisecond) }()
 		end := time.Now().Add(20 * time.Millisecond)
-		createdOf(t, citizens, citizen{Email: "a@x", Expires: end})
-		passed(t, client, end)
+		mustCreate(t, citizens, citizen{Email: "a@x", Expires: end})
+		waitUntil(t, client, end)
 		for {
 			keys, err := client.Do(t.Context(), client.B().Keys().Pattern("*.content").Build()).AsStrSlice()
 			require.OK(t)(err)
-			// Its values in other partitions are released last.
+			// Unique values in other partitions are released last.
 			claims, err := client.Do(t.Context(), client.B().Keys().Pattern("*.by.email").Build()).AsStrSlice()
 			require.OK(t)(err)
 			if len(keys)+len(claims) == 0 {
@@ -126,13 +126,13 @@ func TestSweepEvery(t *testing.T) {
 		}
 		stop()
 		if err := <-ended; !errors.Is(err, context.Canceled) {
-			t.Errorf("it ended with %v", err)
+			t.Errorf("SweepEvery: %v; want Canceled", err)
 		}
 		agree(t, client, opt, citizens)
 	})
 }
 
-// visit has an end, and in some declarations expires then.
+// visit does not expire.
 type visit struct {
 	ID    string     `redis:",id"`
 	Until time.Time  `redis:"until"`
@@ -140,7 +140,8 @@ type visit struct {
 	Steps model.List `redis:"steps"`
 }
 
-type visitThatExpires struct {
+// expiringVisit is a visit that expires at its end.
+type expiringVisit struct {
 	ID    string     `redis:",id"`
 	Until time.Time  `redis:"until,expires"`
 	Pages model.Set  `redis:"pages"`
@@ -151,40 +152,40 @@ type visitThatExpires struct {
 // has changed it.
 func TestCollectionsExpireWithRecord(t *testing.T) {
 	t.Parallel()
-	layouts(t, "visit", func(t *testing.T, client rueidis.Client, opt model.Options) {
+	forEachLayout(t, "visit", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		ctx := t.Context()
 		visits := store[visit](t, client, opt)
-		v := createdOf(t, visits, visit{Until: time.Now().Add(time.Hour)})
+		v := mustCreate(t, visits, visit{Until: time.Now().Add(time.Hour)})
 		require.OK(t)(visits.Set("pages", v.ID).Put(ctx, "home"))
 		require.OK(t)(visits.List("steps", v.ID).PushBack(ctx, "home"))
 		keys := []string{recordKey(opt, v.ID), collectionKey(opt, "pages", v.ID), collectionKey(opt, "steps", v.ID)}
-		live := func(when string, want time.Duration) {
+		checkTTL := func(when string, want time.Duration) {
 			t.Helper()
 			for _, key := range keys {
 				ms, err := client.Do(ctx, client.B().Pttl().Key(key).Build()).AsInt64()
 				left := time.Duration(ms) * time.Millisecond
 				if err != nil || want == 0 && ms != -1 || want > 0 && (left < want-time.Minute || left > want) {
-					t.Errorf("%s, %s lives for %d ms, not %v; %v", when, key, ms, want, err)
+					t.Errorf("%s: the TTL of %s is %d ms, want %v; %v", when, key, ms, want, err)
 				}
 			}
 		}
-		expiring := store[visitThatExpires](t, client, opt)
+		expiring := store[expiringVisit](t, client, opt)
 		require.OK(t)(expiring.Migrate(ctx, maintain.Options{}))
-		live("with an expiry", time.Hour)
+		checkTTL("with an expiry", time.Hour)
 		redisDo(t, client, "HSET", keys[0], "until", v.Until.Add(time.Hour).Format(time.RFC3339Nano))
-		repaired := func(when string) {
+		checkRepair := func(when string) {
 			t.Helper()
 			if r, err := expiring.Repair(ctx, maintain.Options{}); err != nil || r.Stale != 1 || r.Repaired != 1 {
 				t.Errorf("%s: %+v, %v", when, r, err)
 			}
-			live(when, 2*time.Hour)
+			checkTTL(when, 2*time.Hour)
 		}
-		repaired("the record repaired")
+		checkRepair("the record repaired")
 		redisDo(t, client, "PERSIST", keys[1])
-		repaired("a set repaired")
+		checkRepair("a set repaired")
 		visits = store[visit](t, client, opt)
 		require.OK(t)(visits.Migrate(ctx, maintain.Options{}))
-		live("without an expiry", 0)
+		checkTTL("without an expiry", 0)
 		checkVerify(t, visits)
 	})
 }

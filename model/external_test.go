@@ -33,10 +33,10 @@ func TestExternal(t *testing.T) {
 	remarks := store[remark](t, redistest.DB(t).Client(t), model.Options{Name: "remark"})
 	ctx := t.Context()
 	order := func(id string) model.External { return model.External{Type: "orders", ID: id} }
-	a := createdOf(t, remarks, remark{About: order("17"), Also: []model.External{order("1"), {Type: "customers", ID: "1"}}})
-	b := createdOf(t, remarks, remark{About: order("a:b")})
-	createdOf(t, remarks, remark{})
-	createdOf(t, remarks, remark{About: model.External{Type: "orders2", ID: "17"}})
+	a := mustCreate(t, remarks, remark{About: order("17"), Also: []model.External{order("1"), {Type: "customers", ID: "1"}}})
+	b := mustCreate(t, remarks, remark{About: order("a:b")})
+	mustCreate(t, remarks, remark{})
+	mustCreate(t, remarks, remark{About: model.External{Type: "orders2", ID: "17"}})
 	for what, test := range map[string]struct {
 		query *model.Query[remark]
 		want  string
@@ -49,15 +49,15 @@ func TestExternal(t *testing.T) {
 	} {
 		ids, err := test.query.IDs(ctx)
 		if got := strings.Join(ids, " "); err != nil || got != test.want {
-			t.Errorf("%s: %q, %v", what, got, err)
+			t.Errorf("%s: %q, %v; want %q", what, got, err, test.want)
 		}
 	}
 	if got, err := remarks.Get(ctx, b.ID); err != nil || got.About != order("a:b") || len(got.Also) != 0 {
 		t.Error(got, err)
 	}
-	for _, wrong := range []model.External{{Type: "orders"}, {ID: "17"}, {Type: "a:b", ID: "17"}} {
-		if _, err := remarks.Create(ctx, remark{About: wrong}); !errors.Is(err, model.ErrValue) || !strings.Contains(err.Error(), "About") {
-			t.Errorf("%v: %v", wrong, err)
+	for _, bad := range []model.External{{Type: "orders"}, {ID: "17"}, {Type: "a:b", ID: "17"}} {
+		if _, err := remarks.Create(ctx, remark{About: bad}); !errors.Is(err, model.ErrValue) || !strings.Contains(err.Error(), "About") {
+			t.Errorf("%v: %v; want ErrValue that names About", bad, err)
 		}
 	}
 	require.Fails(t, model.ErrValue)(remarks.Find(model.Eq("about", "orders")).IDs(ctx))
@@ -73,7 +73,7 @@ func TestExternalProperty(t *testing.T) {
 			return
 		}
 		if got, err := e.MarshalText(); string(got) != text || err != nil {
-			rt.Fatalf("%q, %v", got, err)
+			rt.Fatalf("%q is formatted as %q, %v", text, got, err)
 		}
 	})
 }

@@ -20,7 +20,7 @@ import (
 // writer is the name of the connections of a process that is killed.
 const writer = "writer"
 
-// The test binary also runs as a writer, to be killed.
+// TestMain also runs the test binary as a writer process, for tests that kill writers.
 func TestMain(m *testing.M) {
 	if url := os.Getenv("MODEL_TEST_WRITER"); url != "" {
 		partitions, _ := strconv.Atoi(os.Getenv("MODEL_TEST_PARTITIONS"))
@@ -55,7 +55,7 @@ func writeUntilKilled(url string, partitions int) error {
 		random := rand.New(rand.NewPCG(uint64(w), rand.Uint64()))
 		go func() {
 			for i := 0; ; i++ {
-				err := anything(context.Background(), citizens, random)
+				err := randomWrite(context.Background(), citizens, random)
 				if err == nil && i == 20 && w == 0 {
 					fmt.Println("writing")
 				}
@@ -82,8 +82,8 @@ func startWriter(t *testing.T, url string, partitions int) *exec.Cmd {
 	}
 	word := make([]byte, len("writing"))
 	if _, err := io.ReadFull(out, word); err != nil || string(word) != "writing" {
-		rest, _ := io.ReadAll(out)
-		t.Errorf("%q%q, %v", word, rest, err)
+		tail, _ := io.ReadAll(out)
+		t.Errorf("the writer printed %q %q, %v; want writing", word, tail, err)
 	}
 	return cmd
 }
@@ -93,8 +93,8 @@ func kill(cmd *exec.Cmd) {
 	_ = cmd.Wait()
 }
 
-// Writers killed at any moment leave consistent records and indexes. In a model with partitions
-// they may leave unique values that no record has, and that any record can take.
+// Writers killed at any moment leave consistent records and indexes. With partitions, killed
+// writers may leave claims of values that no record has, and any record can take these values.
 func TestWritersKilled(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 3} {
@@ -104,10 +104,10 @@ func TestWritersKilled(t *testing.T) {
 			opt := model.Options{Name: "citizen", Partitions: partitions}
 			for range 3 {
 				cmd := startWriter(t, server.URL(), partitions)
-				time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond) // any moment will do
+				time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond) // kill at a random moment
 				kill(cmd)
 				server.WaitDisconnected(t, writer)
-				left(t, server.Client(t), opt)
+				checkLeftovers(t, server.Client(t), opt)
 			}
 		})
 	}
@@ -123,25 +123,25 @@ func TestServerKilled(t *testing.T) {
 			opt := model.Options{Name: "citizen", Partitions: partitions}
 			for range redistest.Cases(1, 3) {
 				cmd := startWriter(t, server.URL(), partitions)
-				time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond) // any moment will do
+				time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond) // kill at a random moment
 				server.Kill(t)
 				kill(cmd)
 				server.Restart(t, true)
-				left(t, server.Client(t), opt)
+				checkLeftovers(t, server.Client(t), opt)
 			}
 		})
 	}
 }
 
-// left checks the leftovers of a killed writer, and resolves abandoned claims by claiming their
-// values.
-func left(t *testing.T, client rueidis.Client, opt model.Options) {
+// checkLeftovers checks what a killed writer left, after it has claimed the values of abandoned
+// claims.
+func checkLeftovers(t *testing.T, client rueidis.Client, opt model.Options) {
 	t.Helper()
 	citizens := store[citizen](t, client, opt)
 	for _, email := range abandoned(t, client, opt, citizens, "email") {
 		c, err := citizens.Create(t.Context(), citizen{Email: email})
 		if err != nil {
-			t.Fatalf("nobody has %s: %v", email, err)
+			t.Fatalf("e-mail address %s has an abandoned claim and cannot be taken: %v", email, err)
 		}
 		if err := citizens.Delete(t.Context(), c.ID); err != nil {
 			t.Fatal(err)
@@ -150,19 +150,19 @@ func left(t *testing.T, client rueidis.Client, opt model.Options) {
 	for _, phone := range abandoned(t, client, opt, citizens, "phone") {
 		c, err := citizens.Create(t.Context(), citizen{Email: "nobody else's", Phone: &phone})
 		if err != nil {
-			t.Fatalf("nobody has %s: %v", phone, err)
+			t.Fatalf("phone number %s has an abandoned claim and cannot be taken: %v", phone, err)
 		}
 		if err := citizens.Delete(t.Context(), c.ID); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if len(agree(t, client, opt, citizens)) == 0 {
-		t.Error("no record is left")
+		t.Error("the writers left no records")
 	}
 }
 
-// abandoned returns the values of a unique index, in other slots, that no record has. Looking
-// up a value that a record has confirms its claim.
+// abandoned returns the values of a unique index that are claimed but that no record has. It
+// confirms the claims of other values.
 func abandoned(t *testing.T, client rueidis.Client, opt model.Options, citizens *model.Store[citizen], index string) []string {
 	t.Helper()
 	var all []string
@@ -172,26 +172,27 @@ func abandoned(t *testing.T, client rueidis.Client, opt model.Options, citizens 
 			t.Fatal(err)
 		}
 		for value, text := range fields {
-			id, _, deadline := cut(text)
+			id, _, deadline := splitClaim(text)
 			c, err := citizens.Get(t.Context(), id)
 			if has := err == nil && (index == "email" && c.Email == value || index == "phone" && c.Phone != nil && *c.Phone == value); !has {
 				all = append(all, value)
 			} else if deadline != "" {
-				settled(t, citizens, index, value)
+				checkTaken(t, citizens, index, value)
 			}
 		}
 	}
 	return all
 }
 
-// settled looks up a value that a record has.
-func settled(t *testing.T, citizens *model.Store[citizen], index, value string) {
+// checkTaken fails the test if a new record can take a value. The attempt to take the value
+// confirms the claim of its owner.
+func checkTaken(t *testing.T, citizens *model.Store[citizen], index, value string) {
 	t.Helper()
 	c := citizen{Email: value}
 	if index == "phone" {
 		c = citizen{Email: "nobody's", Phone: &value}
 	}
 	if c, err := citizens.Create(t.Context(), c); err == nil {
-		t.Fatalf("%s %s is had by %s too", index, value, c.ID)
+		t.Fatalf("record %s could also take %s %s", c.ID, index, value)
 	}
 }

@@ -18,9 +18,9 @@ func TestFields(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	users := store[user](t, client, model.Options{Name: "user", Cache: time.Minute})
 	ctx := t.Context()
-	a := createdOf(t, users, user{Name: "a", Email: "a@x", Age: 3})
-	b := createdOf(t, users, user{Name: "b", Email: "b@x", Age: 2})
-	redisDo(t, client, "HSET", "user:9", "other", "1") // a record without any of the fields
+	a := mustCreate(t, users, user{Name: "a", Email: "a@x", Age: 3})
+	b := mustCreate(t, users, user{Name: "b", Email: "b@x", Age: 2})
+	redisDo(t, client, "HSET", "user:9", "other", "1") // a record without the declared fields
 	redisDo(t, client, "HSET", "user:"+b.ID, "version", "old")
 	if name, err := model.Field[string](ctx, users, b.ID, "name"); name != "b" || err != nil {
 		t.Error("an unreadable field hides another:", name, err)
@@ -32,14 +32,14 @@ func TestFields(t *testing.T) {
 		ages = append(ages, age)
 	}
 	if !slices.Equal(ages, []int{2, 3}) {
-		t.Error(ages)
+		t.Errorf("ages %v, want [2 3]", ages)
 	}
 	var versions []string
 	for v, err := range model.Pluck[int64](ctx, users.Find().OrderBy("age"), "version") {
 		versions = append(versions, fmt.Sprint(v, err != nil))
 	}
 	if !slices.Equal(versions, []string{"0 true", "1 false"}) {
-		t.Error(versions)
+		t.Errorf("versions and errors %q; want an error, then version 1", versions)
 	}
 	fieldErr := func(id, name string) error { _, err := model.Field[string](ctx, users, id, name); return err }
 	pluckErr := func(q *model.Query[user], name string) error {
@@ -66,7 +66,7 @@ func TestFields(t *testing.T) {
 		"damaged":       {getErr(users.Find(), b.ID), model.ErrCorrupt, "version"},
 	} {
 		if !errors.Is(test.err, test.want) || !strings.Contains(test.err.Error(), test.text) {
-			t.Errorf("%s: %v", what, test.err)
+			t.Errorf("%s: %v; want %v and %q", what, test.err, test.want, test.text)
 		}
 	}
 	require.Fails(t, model.ErrCorrupt)(users.Find(model.Eq("name", "b")).Has(ctx, b.ID))
@@ -80,17 +80,17 @@ func TestFields(t *testing.T) {
 // Pluck reads only the field, not the whole record.
 func TestPluckReadsLittle(t *testing.T) {
 	t.Parallel()
-	client := redistest.Own(t).Client(t) // counts the bytes of all clients
+	client := redistest.Own(t).Client(t) // not shared: the server counts the bytes of all clients
 	users := store[user](t, client, model.Options{Name: "user"})
 	for range 10 {
-		createdOf(t, users, user{Name: strings.Repeat("n", 20_000), Email: fmt.Sprint(time.Now().UnixNano()), Age: 1})
+		mustCreate(t, users, user{Name: strings.Repeat("n", 20_000), Email: fmt.Sprint(time.Now().UnixNano()), Age: 1})
 	}
 	sent := func() int64 {
 		info, err := client.Do(t.Context(), client.B().Info().Section("stats").Build()).ToString()
 		require.OK(t)(err)
-		_, rest, _ := strings.Cut(info, "total_net_output_bytes:")
+		_, value, _ := strings.Cut(info, "total_net_output_bytes:")
 		var n int64
-		_, _ = fmt.Sscan(rest, &n)
+		_, _ = fmt.Sscan(value, &n)
 		return n
 	}
 	before := sent()
@@ -100,6 +100,6 @@ func TestPluckReadsLittle(t *testing.T) {
 		n++
 	}
 	if used := sent() - before; n != 10 || used > 100_000 {
-		t.Errorf("%d records, %d bytes", n, used)
+		t.Errorf("%d values and %d bytes; want 10 values and at most 100000 bytes", n, used)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"retwis/model"
 )
 
-// Limits of any size work.
+// Limit accepts any size.
 func TestFindLargeLimits(t *testing.T) {
 	t.Parallel()
 	s := pupils(t, redistest.DB(t).Client(t), model.Options{Name: "pupil"}, 30, func(i int) pupil { return pupil{Class: i, Grade: float32(-i)} })
@@ -29,13 +29,13 @@ func TestFindLargeLimits(t *testing.T) {
 			page, err := q.Page(t.Context())
 			ids, err2 := q.IDs(t.Context())
 			if len(page.Items) != 3 || page.Next != "" || len(ids) != 3 || err != nil || err2 != nil {
-				t.Errorf("%s, %d: %v, %v, %v, %v", what, limit, page, ids, err, err2)
+				t.Errorf("%s, limit %d: page %v, %v; ids %q, %v; want 3 results", what, limit, page, err, ids, err2)
 			}
 		}
 	}
 }
 
-// Long text is stored as a digest, which no other text matches.
+// Long text is stored as a prefix and a digest, which no other text matches.
 func TestFindWhatLooksLikeADigest(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("y", 100)
@@ -44,12 +44,12 @@ func TestFindWhatLooksLikeADigest(t *testing.T) {
 	s := pupils(t, redistest.DB(t).Client(t), model.Options{Name: "pupil"}, len(names), func(i int) pupil { return pupil{Name: names[i]} })
 	for i, name := range names {
 		if ids, err := s.Find(model.Eq("name", name)).IDs(t.Context()); len(ids) != 1 || ids[0] != strconv.Itoa(i) || err != nil {
-			t.Errorf("%q: %q, %v", name, ids, err)
+			t.Errorf("%q: found %q, %v; want %d", name, ids, err, i)
 		}
 	}
 }
 
-// A record with damaged content is not found, but the others are.
+// A record with damaged content is not found, but the other records are.
 func TestFindDamagedContents(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -63,7 +63,7 @@ func TestFindDamagedContents(t *testing.T) {
 			ids, err := q.IDs(t.Context())
 			count, err2 := q.Count(t.Context())
 			if len(ids) != 8 || slices.Contains(ids, "4") || err != nil || i < 2 && count != 8 || err2 != nil {
-				t.Errorf("%q: %q, %d, %v, %v", damaged, ids, count, err, err2)
+				t.Errorf("content %q, query %d: found %q, %v, counted %d, %v; want all but 4", damaged, i, ids, err, count, err2)
 			}
 		}
 	}
@@ -73,7 +73,7 @@ func TestFindDamagedContents(t *testing.T) {
 func TestFindWithManyValues(t *testing.T) {
 	t.Parallel()
 	s := pupils(t, redistest.DB(t).Client(t), model.Options{Name: "pupil"}, 1, func(int) pupil { return pupil{Raw: []byte("r")} })
-	thousand := func(n int) model.Cond { return model.Not(model.In("class", manyInts(n)...)) }
+	notIn := func(n int) model.Cond { return model.Not(model.In("class", manyInts(n)...)) }
 	long := make([]string, 256)
 	for i := range long {
 		long[i] = fmt.Sprintf("%01024d", i)
@@ -82,15 +82,15 @@ func TestFindWithManyValues(t *testing.T) {
 		query *model.Query[pupil]
 		text  string
 	}{
-		"all values":     {s.Find(thousand(1000), thousand(1000)), ""},
-		"one more":       {s.Find(thousand(1000), thousand(1000), thousand(1)), "at most 2000 values"},
-		"all bytes":      {s.Find(model.Not(model.In("raw", long...))), ""},
-		"one byte more":  {s.Find(model.Not(model.In("raw", long...)), model.Above("raw", "q")), "at most 262144 bytes"},
-		"one great text": {s.Find(model.Not(model.Eq("raw", strings.Repeat("x", 1<<20)))), ""},
+		"all values":    {s.Find(notIn(1000), notIn(1000)), ""},
+		"one more":      {s.Find(notIn(1000), notIn(1000), notIn(1)), "at most 2000 values"},
+		"all bytes":     {s.Find(model.Not(model.In("raw", long...))), ""},
+		"one byte more": {s.Find(model.Not(model.In("raw", long...)), model.Above("raw", "q")), "at most 262144 bytes"},
+		"one long text": {s.Find(model.Not(model.Eq("raw", strings.Repeat("x", 1<<20)))), ""},
 	} {
 		_, err := test.query.IDs(t.Context())
 		if test.text == "" && err != nil || test.text != "" && (!errors.Is(err, model.ErrValue) || !strings.Contains(err.Error(), test.text)) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v; want %q", name, err, test.text)
 		}
 	}
 }
@@ -99,7 +99,7 @@ func TestFindWithManyValues(t *testing.T) {
 func TestFindLongValuesInManyScripts(t *testing.T) {
 	t.Parallel()
 	client := redistest.Own(t).Client(t)
-	const n, most = 600, 256 << 10
+	const n, maxBytes = 600, 256 << 10
 	long := strings.Repeat("x", 900)
 	s := pupils(t, client, model.Options{Name: "pupil"}, n, func(i int) pupil {
 		return pupil{Raw: fmt.Appendf(nil, "%s%d", long, i), Class: i}
@@ -107,17 +107,17 @@ func TestFindLongValuesInManyScripts(t *testing.T) {
 	for i, q := range []*model.Query[pupil]{s.Find(model.AtLeast("raw", "x")), s.Find(model.AtLeast("class", 0), model.Not(model.Eq("raw", "y")))} {
 		require.OK(t)(client.Do(t.Context(), client.B().ConfigResetstat().Build()).Error())
 		if ids, err := q.IDs(t.Context()); len(ids) != n || err != nil {
-			t.Fatal(len(ids), err)
+			t.Fatalf("%d ids, %v; want %d", len(ids), err, n)
 		}
 		stats, err := client.Do(t.Context(), client.B().Info().Section("commandstats").Build()).ToString()
 		require.OK(t)(err)
-		if calls := callsOf(t, stats, "evalsha"); calls < n*len(long)/most {
-			t.Errorf("%d: %d scripts", i, calls)
+		if calls := callsOf(t, stats, "evalsha"); calls < n*len(long)/maxBytes {
+			t.Errorf("query %d: %d scripts, want at least %d", i, calls, n*len(long)/maxBytes)
 		}
 	}
 }
 
-// Conditions are copied: later changes of the slice have no effect.
+// Find, And and Or copy their conditions: later changes of the slice have no effect.
 func TestCondsAreKept(t *testing.T) {
 	t.Parallel()
 	s := pupils(t, redistest.DB(t).Client(t), model.Options{Name: "pupil"}, 4, func(i int) pupil { return pupil{Class: i} })
@@ -126,7 +126,7 @@ func TestCondsAreKept(t *testing.T) {
 	conds[0] = model.Eq("class", 2)
 	for i, q := range queries {
 		if ids, err := q.IDs(t.Context()); len(ids) != 1 || ids[0] != "1" || err != nil {
-			t.Errorf("%d: %q, %v", i, ids, err)
+			t.Errorf("query %d: %q, %v; want 1", i, ids, err)
 		}
 	}
 }

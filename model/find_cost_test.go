@@ -22,8 +22,8 @@ type flat struct {
 	Code string `redis:"code,unique"`
 }
 
-// costs returns the statistics of the commands of f.
-func costs(t *testing.T, client rueidis.Client, f func()) string {
+// commandStats returns the server's statistics of the commands that f sends.
+func commandStats(t *testing.T, client rueidis.Client, f func()) string {
 	t.Helper()
 	require.OK(t)(client.Do(t.Context(), client.B().ConfigResetstat().Build()).Error())
 	f()
@@ -32,8 +32,8 @@ func costs(t *testing.T, client rueidis.Client, f func()) string {
 	return stats
 }
 
-// A page of a selective query intersects the sets, as the whole query does; if most records
-// match, it only reads the first ones of the smallest set.
+// The first page of a selective query intersects the sets, as the query without a limit does. If
+// most records match, the page only reads the first members of the smallest set.
 func TestFindFirstOfAnIntersection(t *testing.T) {
 	t.Parallel()
 	client, ctx := redistest.Own(t).Client(t), t.Context()
@@ -45,29 +45,29 @@ func TestFindFirstOfAnIntersection(t *testing.T) {
 	require.OK(t)(flats.CreateMany(ctx, all))
 	three := flats.Find(model.Eq("city", "3"), model.Eq("kind", "2"), model.Eq("lang", "4"))
 	for name, test := range map[string]struct {
-		q     *model.Query[flat]
-		calls int
-		inter bool
+		q          *model.Query[flat]
+		calls      int
+		intersects bool
 	}{
 		"three":           {three, 1, true},
 		"newest":          {three.Newest(), 1, true},
 		"three and range": {three.And(model.Between("size", 0, 5)), 1, true},
 		"two":             {flats.Find(model.Eq("city", "3"), model.Eq("kind", "2")), 1, true},
-		"most fit":        {flats.Find(model.Eq("city", "3"), model.Eq("open", true)), 2, false},
+		"most match":      {flats.Find(model.Eq("city", "3"), model.Eq("open", true)), 2, false},
 	} {
 		want, err := test.q.Slice(ctx)
 		require.OK(t)(err)
-		stats := costs(t, client, func() {
+		stats := commandStats(t, client, func() {
 			got, err := test.q.Limit(20).Slice(ctx)
 			if err != nil || len(got) != 20 || got[0].ID != want[0].ID || got[19].ID != want[19].ID {
-				t.Errorf("%s: %d, %v", name, len(got), err)
+				t.Errorf("%s: %d records, %v; want the first 20 of the full result", name, len(got), err)
 			}
 		})
 		if calls := callsOf(t, stats, "evalsha"); calls > test.calls {
-			t.Errorf("%s: %d scripts", name, calls)
+			t.Errorf("%s: %d scripts, want at most %d", name, calls, test.calls)
 		}
-		if strings.Contains(stats, "cmdstat_zinter:") != test.inter {
-			t.Errorf("%s: %s", name, stats)
+		if strings.Contains(stats, "cmdstat_zinter:") != test.intersects {
+			t.Errorf("%s: want ZINTER %v: %s", name, test.intersects, stats)
 		}
 	}
 }
@@ -79,7 +79,7 @@ func TestFindByUniqueValue(t *testing.T) {
 	for _, partitions := range []int{1, 3} {
 		flats := store[flat](t, client, model.Options{Name: fmt.Sprint("flat", partitions), Partitions: partitions})
 		for i := range 100 {
-			createdOf(t, flats, flat{City: fmt.Sprint(i % 10), Code: fmt.Sprint("c", i)})
+			mustCreate(t, flats, flat{City: fmt.Sprint(i % 10), Code: fmt.Sprint("c", i)})
 		}
 		for want, q := range map[string]*model.Query[flat]{
 			"7": flats.Find(model.Eq("code", "c7")),
@@ -87,20 +87,20 @@ func TestFindByUniqueValue(t *testing.T) {
 			"9": flats.Find(model.Eq("code", "c9")).Newest(),
 			"":  flats.Find(model.Eq("code", "c9"), model.Eq("city", "8")),
 		} {
-			stats := costs(t, client, func() {
+			stats := commandStats(t, client, func() {
 				f, err := q.First(ctx)
 				if want == "" != (err != nil) || want != "" && f.Code != "c"+want {
-					t.Errorf("%s: %+v, %v", want, f, err)
+					t.Errorf("First: %+v, %v; want c%s", f, err, want)
 				}
 			})
 			if strings.Contains(stats, "cmdstat_eval") && want != "" {
-				t.Errorf("%s: %s", want, stats)
+				t.Errorf("c%s: the query ran a script: %s", want, stats)
 			}
 		}
-		// An unreadable record is an error of the query.
+		// The query returns the error of an unreadable record.
 		redisDo(t, client, "HSET", recordKey(model.Options{Name: fmt.Sprint("flat", partitions), Partitions: partitions}, "5"), "size", "wide")
 		if _, err := flats.Find(model.Eq("code", "c4")).First(ctx); err == nil || !strings.Contains(err.Error(), "size") {
-			t.Error(err)
+			t.Errorf("First of an unreadable record: %v; want an error that names size", err)
 		}
 	}
 }

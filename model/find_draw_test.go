@@ -50,8 +50,8 @@ type thing struct {
 	Expires time.Time        `redis:",expires"`
 }
 
-// computes reports whether things have computed indexes. Without them, counters and times of
-// expiry have separate scripts. Only TestAgainstMaps has things, and draws it.
+// computes reports whether things have computed indexes; without computed indexes, Incr and Touch
+// use scripts of their own. Only TestAgainstMaps uses things, and it draws the value.
 var computes bool
 
 func (thing) Indexes() []model.Index[thing] {
@@ -59,7 +59,7 @@ func (thing) Indexes() []model.Index[thing] {
 		model.Composite[thing]("city", "age desc"),
 		model.Composite[thing]("room", "price desc"),
 		model.Composite[thing]("tags", "age"),
-		model.Composite[thing]("live", "score"), // a score that not all living things have
+		model.Composite[thing]("live", "score"), // not all things have a score
 		model.Composite[thing]("row", "seat").Unique(),
 		model.Composite[thing]("live", "hits desc"),
 		model.Composite[thing]("city", "room").CaseInsensitive(),
@@ -83,8 +83,10 @@ func (thing) Indexes() []model.Index[thing] {
 	return all
 }
 
+// day is the reference time of the drawn times.
 var day = time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 
+// some draws one of the values.
 func some[V any](t *rapid.T, name string, values ...V) V {
 	return rapid.SampledFrom(values).Draw(t, name)
 }
@@ -128,17 +130,17 @@ func drawThing(t *rapid.T, n int) thing {
 	return x
 }
 
-// test is a condition with its meaning as a predicate.
-type test struct {
-	cond  model.Cond
-	fits  func(*thing) bool
-	loose bool // may be refused, because no index contains all records
+// drawnCond is a condition and the equivalent predicate.
+type drawnCond struct {
+	cond         model.Cond
+	fits         func(*thing) bool
+	mayLackIndex bool // the query may return ErrNoIndex, because no index contains all records
 }
 
-// on draws a condition on a field. of returns the values of a record in the field.
-func on[V any](t *rapid.T, field string, exactOnly bool, compare func(a, b V) int, of func(*thing) []V, values ...V) test {
+// drawCond draws a condition on a field. valuesOf returns the values of the field in a record.
+func drawCond[V any](t *rapid.T, field string, exactOnly bool, compare func(a, b V) int, valuesOf func(*thing) []V, values ...V) drawnCond {
 	anyOf := func(holds func(V) bool) func(*thing) bool {
-		return func(x *thing) bool { return slices.ContainsFunc(of(x), holds) }
+		return func(x *thing) bool { return slices.ContainsFunc(valuesOf(x), holds) }
 	}
 	a, b := some(t, "a", values...), some(t, "b", values...)
 	ops := []string{"eq", "in", "between", "atleast", "atmost", "above", "below"}
@@ -147,53 +149,58 @@ func on[V any](t *rapid.T, field string, exactOnly bool, compare func(a, b V) in
 	}
 	switch some(t, field, ops...) {
 	case "eq":
-		return test{cond: model.Eq(field, a), fits: anyOf(func(v V) bool { return compare(v, a) == 0 })}
+		return drawnCond{cond: model.Eq(field, a), fits: anyOf(func(v V) bool { return compare(v, a) == 0 })}
 	case "in":
 		list := []V{a, b}[:rapid.IntRange(0, 2).Draw(t, "n")]
-		return test{cond: model.In(field, list...), fits: anyOf(func(v V) bool {
+		return drawnCond{cond: model.In(field, list...), fits: anyOf(func(v V) bool {
 			return slices.ContainsFunc(list, func(w V) bool { return compare(v, w) == 0 })
 		})}
 	case "between":
-		return test{cond: model.Between(field, a, b), fits: anyOf(func(v V) bool { return compare(v, a) >= 0 && compare(v, b) <= 0 })}
+		return drawnCond{cond: model.Between(field, a, b), fits: anyOf(func(v V) bool { return compare(v, a) >= 0 && compare(v, b) <= 0 })}
 	case "atleast":
-		return test{cond: model.AtLeast(field, a), fits: anyOf(func(v V) bool { return compare(v, a) >= 0 })}
+		return drawnCond{cond: model.AtLeast(field, a), fits: anyOf(func(v V) bool { return compare(v, a) >= 0 })}
 	case "atmost":
-		return test{cond: model.AtMost(field, a), fits: anyOf(func(v V) bool { return compare(v, a) <= 0 })}
+		return drawnCond{cond: model.AtMost(field, a), fits: anyOf(func(v V) bool { return compare(v, a) <= 0 })}
 	case "above":
-		return test{cond: model.Above(field, a), fits: anyOf(func(v V) bool { return compare(v, a) > 0 })}
+		return drawnCond{cond: model.Above(field, a), fits: anyOf(func(v V) bool { return compare(v, a) > 0 })}
 	}
-	return test{cond: model.Below(field, a), fits: anyOf(func(v V) bool { return compare(v, a) < 0 })}
+	return drawnCond{cond: model.Below(field, a), fits: anyOf(func(v V) bool { return compare(v, a) < 0 })}
 }
 
-func one[V any](of func(*thing) V) func(*thing) []V {
-	return func(x *thing) []V { return []V{of(x)} }
+// single returns a valuesOf function for a field that always has one value.
+func single[V any](valueOf func(*thing) V) func(*thing) []V {
+	return func(x *thing) []V { return []V{valueOf(x)} }
 }
 
-func maybe[V any](of func(*thing) *V) func(*thing) []V {
+// optional returns a valuesOf function for a pointer.
+func optional[V any](valueOf func(*thing) *V) func(*thing) []V {
 	return func(x *thing) []V {
-		if v := of(x); v != nil {
+		if v := valueOf(x); v != nil {
 			return []V{*v}
 		}
 		return nil
 	}
 }
 
-func notZero(of func(*thing) time.Time) func(*thing) []time.Time {
+// notZero returns a valuesOf function for a time, which is absent if it is zero.
+func notZero(valueOf func(*thing) time.Time) func(*thing) []time.Time {
 	return func(x *thing) []time.Time {
-		if v := of(x); !v.IsZero() {
+		if v := valueOf(x); !v.IsZero() {
 			return []time.Time{v}
 		}
 		return nil
 	}
 }
 
-func loosely(c test) test {
-	c.loose = true
+// unindexed marks a condition on a field without an index that contains all records.
+func unindexed(c drawnCond) drawnCond {
+	c.mayLackIndex = true
 	return c
 }
 
 func byText(a, b []byte) int { return strings.Compare(string(a), string(b)) }
 
+// folded compares texts without regard to case.
 func folded(a, b string) int {
 	fold := func(s string) string { return strings.ReplaceAll(strings.ToLower(s), "ß", "ss") }
 	return strings.Compare(fold(a), fold(b))
@@ -210,93 +217,94 @@ func drawField(t *rapid.T) string {
 	return some(t, "field", fields...)
 }
 
-func drawLeaf(t *rapid.T, field string) test {
+// drawLeaf draws a condition on a field, or a condition that also needs other fields.
+func drawLeaf(t *rapid.T, field string) drawnCond {
 	switch field {
 	case "name":
-		return on(t, "name", true, folded, one(func(x *thing) string { return x.Name }), "ADA", "strasse", "Straße", "nobody", "")
+		return drawCond(t, "name", true, folded, single(func(x *thing) string { return x.Name }), "ADA", "strasse", "Straße", "nobody", "")
 	case "long":
-		return on(t, "long", true, strings.Compare, one(func(x *thing) string { return x.Long }), longs()...)
+		return drawCond(t, "long", true, strings.Compare, single(func(x *thing) string { return x.Long }), longs()...)
 	case "age":
-		return on(t, "age", false, cmp.Compare[int8], one(func(x *thing) int8 { return x.Age }), -128, -1, 0, 1, 3, 100, 127)
+		return drawCond(t, "age", false, cmp.Compare[int8], single(func(x *thing) int8 { return x.Age }), -128, -1, 0, 1, 3, 100, 127)
 	case "score":
-		return on(t, "score", false, cmp.Compare[float64], maybe(func(x *thing) *float64 { return x.Score }), -1, -0.5, 0, 7.25)
+		return drawCond(t, "score", false, cmp.Compare[float64], optional(func(x *thing) *float64 { return x.Score }), -1, -0.5, 0, 7.25)
 	case "city":
-		return on(t, "city", false, strings.Compare, one(func(x *thing) string { return x.City }), cities()...)
+		return drawCond(t, "city", false, strings.Compare, single(func(x *thing) string { return x.City }), cities()...)
 	case "tags":
-		return on(t, "tags", true, strings.Compare, func(x *thing) []string { return x.Tags }, "x", "y", "z", "nothing")
+		return drawCond(t, "tags", true, strings.Compare, func(x *thing) []string { return x.Tags }, "x", "y", "z", "nothing")
 	case "nums":
-		return on(t, "nums", false, cmp.Compare[int], func(x *thing) []int { return x.Nums }, -7, 0, 1, 2, 3, 9)
+		return drawCond(t, "nums", false, cmp.Compare[int], func(x *thing) []int { return x.Nums }, -7, 0, 1, 2, 3, 9)
 	case "mail":
-		return on(t, "mail", true, strings.Compare, maybe(func(x *thing) *string { return x.Mail }), "m1", "m2", "m3", "m99")
+		return drawCond(t, "mail", true, strings.Compare, optional(func(x *thing) *string { return x.Mail }), "m1", "m2", "m3", "m99")
 	case "nicks":
-		return on(t, "nicks", true, folded, func(x *thing) []string { return x.Nicks }, "n1", "N2", "Strasse", "k3", "n99")
+		return drawCond(t, "nicks", true, folded, func(x *thing) []string { return x.Nicks }, "n1", "N2", "Strasse", "k3", "n99")
 	case "boss":
-		return on(t, "boss", true, strings.Compare, func(x *thing) []string {
+		return drawCond(t, "boss", true, strings.Compare, func(x *thing) []string {
 			if x.Boss.IsZero() {
 				return nil
 			}
 			return []string{x.Boss.ID}
 		}, "1", "2", "3")
 	case "born":
-		return on(t, "born", false, time.Time.Compare, notZero(func(x *thing) time.Time { return x.Born }), day, day.Add(1), day.AddDate(-400, 0, 0))
+		return drawCond(t, "born", false, time.Time.Compare, notZero(func(x *thing) time.Time { return x.Born }), day, day.Add(1), day.AddDate(-400, 0, 0))
 	case "seen":
-		return on(t, "seen", false, time.Time.Compare, notZero(func(x *thing) time.Time { return x.Seen }), day, day.Add(time.Second))
+		return drawCond(t, "seen", false, time.Time.Compare, notZero(func(x *thing) time.Time { return x.Seen }), day, day.Add(time.Second))
 	case "took":
-		return on(t, "took", false, cmp.Compare[time.Duration], one(func(x *thing) time.Duration { return x.Took }), 0, 1, time.Second, -time.Hour)
+		return drawCond(t, "took", false, cmp.Compare[time.Duration], single(func(x *thing) time.Duration { return x.Took }), 0, 1, time.Second, -time.Hour)
 	case "live":
-		return on(t, "live", true, func(a, b bool) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) }, one(func(x *thing) bool { return x.Live }), true, false)
+		return drawCond(t, "live", true, func(a, b bool) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) }, single(func(x *thing) bool { return x.Live }), true, false)
 	case "big":
-		return on(t, "big", false, cmp.Compare[uint64], one(func(x *thing) uint64 { return x.Big }), 0, 2, 1<<63, 1<<64-1)
+		return drawCond(t, "big", false, cmp.Compare[uint64], single(func(x *thing) uint64 { return x.Big }), 0, 2, 1<<63, 1<<64-1)
 	case "data":
-		return on(t, "data", false, byText, func(x *thing) [][]byte {
+		return drawCond(t, "data", false, byText, func(x *thing) [][]byte {
 			if x.Data == nil {
 				return nil
 			}
 			return [][]byte{x.Data}
 		}, []byte{}, []byte("d"), []byte("d\x00"), []byte("e"), []byte("\xff"), []byte("\xff\xff"))
 	case "room":
-		return on(t, "room", false, cmp.Compare[int], one(func(x *thing) int { return x.Room }), 1, 2, 3)
+		return drawCond(t, "room", false, cmp.Compare[int], single(func(x *thing) int { return x.Room }), 1, 2, 3)
 	case "price":
-		price := on(t, "price", false, cmp.Compare[float64], one(func(x *thing) float64 { return x.Price }), -2, -1.5, 0, 2.5, 1e300)
+		price := drawCond(t, "price", false, cmp.Compare[float64], single(func(x *thing) float64 { return x.Price }), -2, -1.5, 0, 2.5, 1e300)
 		room := rapid.IntRange(1, 3).Draw(t, "room")
-		return test{cond: model.And(price.cond, model.Eq("room", room)), fits: func(x *thing) bool { return x.Room == room && price.fits(x) }}
+		return drawnCond{cond: model.And(price.cond, model.Eq("room", room)), fits: func(x *thing) bool { return x.Room == room && price.fits(x) }}
 	case "seat":
 		row, seats := rapid.IntRange(0, 2).Draw(t, "row"), []int{2, rapid.IntRange(0, 5).Draw(t, "seat")}
-		return test{cond: model.And(model.Eq("row", row), model.In("seat", seats...)), fits: func(x *thing) bool { return x.Row == row && slices.Contains(seats, x.Seat) }}
+		return drawnCond{cond: model.And(model.Eq("row", row), model.In("seat", seats...)), fits: func(x *thing) bool { return x.Row == row && slices.Contains(seats, x.Seat) }}
 	case "hits":
-		return on(t, "hits", false, cmp.Compare[int], one(func(x *thing) int { return x.Hits }), -3, 0, 5, 9)
+		return drawCond(t, "hits", false, cmp.Compare[int], single(func(x *thing) int { return x.Hits }), -3, 0, 5, 9)
 	case "total":
-		return on(t, "total", false, cmp.Compare[int64], maybe(func(x *thing) *int64 { return x.Total }), 0, 1<<59, -1<<59, 1<<62)
+		return drawCond(t, "total", false, cmp.Compare[int64], optional(func(x *thing) *int64 { return x.Total }), 0, 1<<59, -1<<59, 1<<62)
 	case "place":
-		return loosely(on(t, "place", false, strings.Compare, one(func(x *thing) string { return x.Place }), "a", "b", "c"))
+		return unindexed(drawCond(t, "place", false, strings.Compare, single(func(x *thing) string { return x.Place }), "a", "b", "c"))
 	case "day":
-		return loosely(on(t, "day", false, cmp.Compare[int], one(func(x *thing) int { return x.Day }), 0, 1, 2))
+		return unindexed(drawCond(t, "day", false, cmp.Compare[int], single(func(x *thing) int { return x.Day }), 0, 1, 2))
 	case "due":
-		return loosely(on(t, "due", false, cmp.Compare[int], maybe(func(x *thing) *int { return x.Due }), 0, 1, 2, 3))
+		return unindexed(drawCond(t, "due", false, cmp.Compare[int], optional(func(x *thing) *int { return x.Due }), 0, 1, 2, 3))
 	case "parts":
-		return loosely(on(t, "parts", true, strings.Compare, func(x *thing) []string { return x.Parts }, "a", "b", "c"))
+		return unindexed(drawCond(t, "parts", true, strings.Compare, func(x *thing) []string { return x.Parts }, "a", "b", "c"))
 	case "initial":
-		return on(t, "initial", false, strings.Compare, func(x *thing) []string {
+		return drawCond(t, "initial", false, strings.Compare, func(x *thing) []string {
 			if x.City == "" {
 				return nil
 			}
 			return []string{x.City[:1]}
 		}, "a", "b", "c", "\xc3")
 	case "words":
-		return on(t, "words", false, folded, func(x *thing) []string { return strings.Fields(x.Long) }, "one", "ONE", "Two", "x", "zzz")
+		return drawCond(t, "words", false, folded, func(x *thing) []string { return strings.Fields(x.Long) }, "one", "ONE", "Two", "x", "zzz")
 	}
 	p := some(t, "prefix", "", "a", "ab", "a\x00", "ÿ", "\xc3", "z")
 	if computes && rapid.Bool().Draw(t, "words") {
 		p = some(t, "word", "T", "tw", "", "x")
-		return test{cond: model.Prefix("words", p), fits: func(x *thing) bool {
+		return drawnCond{cond: model.Prefix("words", p), fits: func(x *thing) bool {
 			return slices.ContainsFunc(strings.Fields(x.Long), func(w string) bool { return strings.HasPrefix(strings.ToLower(w), strings.ToLower(p)) })
 		}}
 	}
-	return test{cond: model.Prefix("city", p), fits: func(x *thing) bool { return strings.HasPrefix(x.City, p) }}
+	return drawnCond{cond: model.Prefix("city", p), fits: func(x *thing) bool { return strings.HasPrefix(x.City, p) }}
 }
 
-// drawTest draws a tree of conditions.
-func drawTest(t *rapid.T, depth int) test {
+// drawTree draws a tree of conditions.
+func drawTree(t *rapid.T, depth int) drawnCond {
 	if depth == 0 {
 		return drawLeaf(t, drawField(t))
 	}
@@ -305,44 +313,45 @@ func drawTest(t *rapid.T, depth int) test {
 		return drawLeaf(t, drawField(t))
 	}
 	if op == "not" {
-		kid := drawTest(t, depth-1)
-		return test{model.Not(kid.cond), func(x *thing) bool { return !kid.fits(x) }, kid.loose}
+		term := drawTree(t, depth-1)
+		return drawnCond{model.Not(term.cond), func(x *thing) bool { return !term.fits(x) }, term.mayLackIndex}
 	}
 	field := ""
 	if op == "same" { // conditions on one field, which can overlap
 		op, field = some(t, "same", "and", "or"), drawField(t)
 	}
-	kids := make([]test, rapid.IntRange(0, 3).Draw(t, "kids"))
-	conds := make([]model.Cond, len(kids))
-	loose := false
-	for i := range kids {
+	terms := make([]drawnCond, rapid.IntRange(0, 3).Draw(t, "terms"))
+	conds := make([]model.Cond, len(terms))
+	mayLackIndex := false
+	for i := range terms {
 		if field != "" {
-			kids[i] = drawLeaf(t, field)
+			terms[i] = drawLeaf(t, field)
 		} else {
-			kids[i] = drawTest(t, depth-1)
+			terms[i] = drawTree(t, depth-1)
 		}
-		conds[i] = kids[i].cond
-		loose = loose || kids[i].loose
+		conds[i] = terms[i].cond
+		mayLackIndex = mayLackIndex || terms[i].mayLackIndex
 	}
 	if op == "and" {
-		return test{model.And(conds...), func(x *thing) bool {
-			return !slices.ContainsFunc(kids, func(k test) bool { return !k.fits(x) })
-		}, loose}
+		return drawnCond{model.And(conds...), func(x *thing) bool {
+			return !slices.ContainsFunc(terms, func(term drawnCond) bool { return !term.fits(x) })
+		}, mayLackIndex}
 	}
-	return test{model.Or(conds...), func(x *thing) bool {
-		return slices.ContainsFunc(kids, func(k test) bool { return k.fits(x) })
-	}, loose}
+	return drawnCond{model.Or(conds...), func(x *thing) bool {
+		return slices.ContainsFunc(terms, func(term drawnCond) bool { return term.fits(x) })
+	}, mayLackIndex}
 }
 
-// order is an order with its comparison.
+// order is a sort order and the equivalent comparison.
 type order struct {
-	fields  []string
-	has     func(*thing) bool
-	compare func(a, b *thing) int
-	created bool // by creation rather than by fields
-	loose   bool // may be refused
+	fields       []string
+	has          func(*thing) bool // reports whether a record has the fields
+	compare      func(a, b *thing) int
+	created      bool // sorts by creation rather than by fields
+	mayLackIndex bool // the query may return ErrNoIndex
 }
 
+// orders returns the orders to draw from.
 func orders() []order {
 	always := func(*thing) bool { return true }
 	hasDue := func(x *thing) bool { return x.Due != nil }
@@ -362,9 +371,9 @@ func orders() []order {
 		{fields: []string{"made"}, has: always, compare: func(a, b *thing) int { return a.Made.Compare(b.Made) }},
 		{fields: []string{"place", "due"}, has: hasDue, compare: func(a, b *thing) int {
 			return cmp.Or(strings.Compare(a.Place, b.Place), cmp.Compare(*a.Due, *b.Due))
-		}, loose: true},
-		{fields: []string{"due"}, has: hasDue, compare: func(a, b *thing) int { return cmp.Compare(*a.Due, *b.Due) }, loose: true},
-		{fields: []string{"day"}, has: always, compare: func(a, b *thing) int { return cmp.Compare(a.Day, b.Day) }, loose: true},
+		}, mayLackIndex: true},
+		{fields: []string{"due"}, has: hasDue, compare: func(a, b *thing) int { return cmp.Compare(*a.Due, *b.Due) }, mayLackIndex: true},
+		{fields: []string{"day"}, has: always, compare: func(a, b *thing) int { return cmp.Compare(a.Day, b.Day) }, mayLackIndex: true},
 		{fields: []string{"big"}, has: always, compare: func(a, b *thing) int { return cmp.Compare(a.Big, b.Big) }},
 		{fields: []string{"made", "plain desc"}, has: always, compare: func(a, b *thing) int { return cmp.Or(a.Made.Compare(b.Made), cmp.Compare(b.Plain, a.Plain)) }},
 		{fields: []string{"total"}, has: func(x *thing) bool { return x.Total != nil }, compare: func(a, b *thing) int { return cmp.Compare(*a.Total, *b.Total) }},

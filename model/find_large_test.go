@@ -18,7 +18,7 @@ import (
 	"retwis/model"
 )
 
-// Queries over more entries than a step scans.
+// Queries scan more entries than fit into one step.
 func TestFindAmongMany(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 7} {
@@ -50,12 +50,12 @@ func TestFindAmongMany(t *testing.T) {
 				"some of a list": {s.Find(model.In("marks", 3, 5, 6), model.Eq("small", 5)), func(i int) bool {
 					return i%50 == 5 && slices.ContainsFunc([]int{i % 7, i % 11}, func(m int) bool { return m == 3 || m == 5 || m == 6 })
 				}, nil},
-				"branches":       {s.Find(model.Or(model.Eq("small", 1), model.Eq("name", "name1"), model.Eq("small", 2))), func(i int) bool { return i%50 == 1 || i%50 == 2 || i%3 == 1 }, nil},
-				"sorted":         {s.Find(model.Eq("small", 7)).OrderBy("grade"), func(i int) bool { return i%50 == 7 }, func(i int) int { return i * 7919 % n }},
-				"sorted, turned": {s.Find(model.Eq("small", 7)).OrderBy("grade").Reverse(), func(i int) bool { return i%50 == 7 }, func(i int) int { return -(i * 7919 % n) }},
-				"walked":         {s.Find(model.Eq("name", "name1")).OrderBy("grade"), func(i int) bool { return i%3 == 1 }, func(i int) int { return i * 7919 % n }},
-				"walked, turned": {s.Find(model.Eq("name", "name1"), model.Below("grade", 1500)).OrderBy("grade").Reverse(), func(i int) bool { return i%3 == 1 && i*7919%n < 1500 }, func(i int) int { return -(i * 7919 % n) }},
-				"by a composite": {s.Find(model.Eq("floor", 3), model.In("small", 3, 13, 23)).OrderBy("door desc"), func(i int) bool { return i%20 == 3 && slices.Contains([]int{3, 13, 23}, i%50) }, func(i int) int { return -(i % 30) }},
+				"branches":         {s.Find(model.Or(model.Eq("small", 1), model.Eq("name", "name1"), model.Eq("small", 2))), func(i int) bool { return i%50 == 1 || i%50 == 2 || i%3 == 1 }, nil},
+				"sorted":           {s.Find(model.Eq("small", 7)).OrderBy("grade"), func(i int) bool { return i%50 == 7 }, func(i int) int { return i * 7919 % n }},
+				"sorted, reversed": {s.Find(model.Eq("small", 7)).OrderBy("grade").Reverse(), func(i int) bool { return i%50 == 7 }, func(i int) int { return -(i * 7919 % n) }},
+				"walked":           {s.Find(model.Eq("name", "name1")).OrderBy("grade"), func(i int) bool { return i%3 == 1 }, func(i int) int { return i * 7919 % n }},
+				"walked, reversed": {s.Find(model.Eq("name", "name1"), model.Below("grade", 1500)).OrderBy("grade").Reverse(), func(i int) bool { return i%3 == 1 && i*7919%n < 1500 }, func(i int) int { return -(i * 7919 % n) }},
+				"by a composite":   {s.Find(model.Eq("floor", 3), model.In("small", 3, 13, 23)).OrderBy("door desc"), func(i int) bool { return i%20 == 3 && slices.Contains([]int{3, 13, 23}, i%50) }, func(i int) int { return -(i % 30) }},
 			} {
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()
@@ -65,15 +65,16 @@ func TestFindAmongMany(t *testing.T) {
 							want = append(want, i)
 						}
 					}
-					compare(t, test.query, want, test.by)
+					checkResults(t, test.query, want, test.by)
 				})
 			}
 		})
 	}
 }
 
-// compare compares the results of Slice and of all pages.
-func compare(t *testing.T, q *model.Query[pupil], want []int, by func(i int) int) {
+// checkResults checks the results of IDs, of Count and of all pages. by returns the sort key of a
+// record; nil: no order.
+func checkResults(t *testing.T, q *model.Query[pupil], want []int, by func(i int) int) {
 	t.Helper()
 	check := func(what string, ids []string) {
 		t.Helper()
@@ -81,7 +82,7 @@ func compare(t *testing.T, q *model.Query[pupil], want []int, by func(i int) int
 		for _, id := range ids {
 			i, _ := strconv.Atoi(id)
 			if got = append(got, i); by != nil && len(got) > 1 && by(got[len(got)-2]) > by(i) {
-				t.Errorf("%s: %d is before %d", what, got[len(got)-2], i)
+				t.Errorf("%s: record %d comes before record %d", what, got[len(got)-2], i)
 			}
 		}
 		if slices.Sort(got); !slices.Equal(got, want) {
@@ -94,17 +95,17 @@ func compare(t *testing.T, q *model.Query[pupil], want []int, by func(i int) int
 	if n, err := q.Count(t.Context()); err != nil || int(n) != len(want) {
 		t.Errorf("counted %d, %v, want %d", n, err, len(want))
 	}
-	check("pages", pupilIDs(pagesOf(t, q.Limit(97))))
+	check("pages", pupilIDs(readPages(t, q.Limit(97))))
 	if x, err := q.Limit(5).Explain(t.Context()); err != nil || x.String() == "" {
 		t.Error(x, err)
 	}
 }
 
-// During writes, a sequence of pages contains every unchanged record once, and no record twice
-// that keeps its position.
+// During writes, the pages of a query contain every unchanged record that matches exactly once,
+// and no record that does not match.
 func TestPagesDuringWrites(t *testing.T) {
 	t.Parallel()
-	layouts(t, "pupil", func(t *testing.T, client rueidis.Client, opt model.Options) {
+	forEachLayout(t, "pupil", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		const n = 300
 		s := pupils(t, client, opt, n, func(i int) pupil {
 			return pupil{Name: "n", Class: i % 40, Grade: float32(i), Marks: []int{i % 5, i % 7}}
@@ -116,7 +117,7 @@ func TestPagesDuringWrites(t *testing.T) {
 		for g := range 2 {
 			wg.Go(func() {
 				random := rand.New(rand.NewPCG(uint64(g), 1))
-				for !stop.Load() { // odd ones are moved, deleted and created
+				for !stop.Load() { // records with odd ids are changed, deleted and created
 					id := strconv.Itoa(random.IntN(n/2)*2 + 1)
 					_, err := s.Update(t.Context(), id, func(p *pupil) error { p.Class, p.Grade = random.IntN(40), float32(random.IntN(n)); return nil })
 					if random.IntN(3) == 0 && err == nil {
@@ -144,9 +145,9 @@ func TestPagesDuringWrites(t *testing.T) {
 			"all":      {s.Find(), func(p *pupil) bool { return true }},
 		} {
 			seen := map[string]int{}
-			for _, p := range pagesOf(t, test.query.Limit(7)) {
+			for _, p := range readPages(t, test.query.Limit(7)) {
 				if seen[p.ID]++; !test.fits(&p) {
-					t.Errorf("%s: %+v does not fit", name, p)
+					t.Errorf("%s: %+v does not match", name, p)
 				}
 			}
 			for i := 0; i < n; i += 2 {
@@ -156,7 +157,7 @@ func TestPagesDuringWrites(t *testing.T) {
 					want = 1
 				}
 				if got := seen[strconv.Itoa(i)]; got != want {
-					t.Errorf("%s: %d was there %d times, want %d", name, i, got, want)
+					t.Errorf("%s: record %d was returned %d times, want %d", name, i, got, want)
 				}
 			}
 		}
@@ -185,10 +186,10 @@ func TestFindLargeContents(t *testing.T) {
 	} {
 		ids, err := q.IDs(t.Context())
 		if err != nil || len(ids) != n {
-			t.Fatal(i, len(ids), err)
+			t.Fatalf("query %d: %d ids, %v; want %d", i, len(ids), err, n)
 		}
 		if count, err := q.Count(t.Context()); err != nil || count != n {
-			t.Fatal(i, count, err)
+			t.Fatalf("query %d: counted %d, %v; want %d", i, count, err, n)
 		}
 	}
 }

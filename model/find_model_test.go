@@ -14,18 +14,18 @@ import (
 	"retwis/model"
 )
 
-// filled is a model with records.
-type filled struct {
+// queryModel is a model and the records that it should have.
+type queryModel struct {
 	things  *model.Store[thing]
-	records []thing // records that have not expired
-	among   []model.Collection
+	records []thing            // records that have not expired
+	among   []model.Collection // queries are restricted to the members of these
 
 	created  func(a, b *thing) int // compares by creation
 	answered *int                  // number of queries on indexes that do not contain all records
 }
 
-// find returns the query for a condition, within the sets.
-func (f *filled) find(cond model.Cond) *model.Query[thing] {
+// find returns the query for a condition among the members of the collections.
+func (f *queryModel) find(cond model.Cond) *model.Query[thing] {
 	q := f.things.Find(cond)
 	for _, c := range f.among {
 		q = q.Among(c)
@@ -33,21 +33,21 @@ func (f *filled) find(cond model.Cond) *model.Query[thing] {
 	return q
 }
 
-// ask runs a query in every way.
-func (f *filled) ask(ctx context.Context, t *rapid.T) {
-	what := drawTest(t, 3)
+// checkQuery draws a query and checks the results of its methods.
+func (f *queryModel) checkQuery(ctx context.Context, t *rapid.T) {
+	drawn := drawTree(t, 3)
 	o := some(t, "order", orders()...)
-	q := f.find(what.cond).OrderBy(o.fields...)
+	q := f.find(drawn.cond).OrderBy(o.fields...)
 	if o.created {
 		q = q.Newest().Reverse()
 	}
 	ordered := len(o.fields) > 0 || o.created
-	turned := ordered && rapid.Bool().Draw(t, "desc")
-	if turned {
+	reversed := ordered && rapid.Bool().Draw(t, "desc")
+	if reversed {
 		q = q.Reverse()
 	}
-	loose := what.loose || o.loose
-	noIndex := func(err error) bool { return loose && errors.Is(err, model.ErrNoIndex) }
+	mayLackIndex := drawn.mayLackIndex || o.mayLackIndex
+	noIndex := func(err error) bool { return mayLackIndex && errors.Is(err, model.ErrNoIndex) }
 	if err := q.Check(); err != nil && !noIndex(err) {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func (f *filled) ask(ctx context.Context, t *rapid.T) {
 	byID := map[string]*thing{}
 	for i := range f.records {
 		x := &f.records[i]
-		if byID[x.ID] = x; what.fits(x) {
+		if byID[x.ID] = x; drawn.fits(x) {
 			fitting = append(fitting, x.ID)
 			if o.has(x) {
 				want = append(want, x.ID)
@@ -69,17 +69,17 @@ func (f *filled) ask(ctx context.Context, t *rapid.T) {
 	limit := rapid.IntRange(0, 7).Draw(t, "limit")
 	n, err := q.Count(ctx)
 	if !noIndex(err) && (err != nil || int(n) != len(fitting)) {
-		explained, _ := f.find(what.cond).Explain(ctx)
+		explained, _ := f.find(drawn.cond).Explain(ctx)
 		t.Fatalf("counted %d, %v; want %d\n%s", n, err, len(fitting), explained)
 	}
-	counts := err == nil
+	countable := err == nil
 	all, err := q.Slice(ctx)
 	if noIndex(err) {
 		return
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	if loose {
+	if mayLackIndex {
 		*f.answered++
 	}
 	got := idsOf(all)
@@ -92,34 +92,34 @@ func (f *filled) ask(ctx context.Context, t *rapid.T) {
 	}
 	for i := 1; i < len(got); i++ {
 		c := compare(byID[got[i-1]], byID[got[i]])
-		if turned && c < 0 || !turned && c > 0 {
+		if reversed && c < 0 || !reversed && c > 0 {
 			t.Fatalf("%s is before %s\n%s", got[i-1], got[i], explained)
 		}
 	}
-	f.askPages(ctx, t, q.Limit(limit), got, limit)
+	f.checkPages(ctx, t, q.Limit(limit), got, limit)
 	ids, err := q.Limit(limit).IDs(ctx)
 	if limit == 0 {
 		limit = len(got)
 	}
 	if err != nil || !slices.Equal(ids, got[:min(limit, len(got))]) && ordered || len(ids) != min(limit, len(got)) {
-		t.Fatalf("ids %q of %q, %v", ids, got, err)
+		t.Fatalf("IDs = %q, %v; want the first of %q", ids, err, got)
 	}
 	first, err := q.First(ctx)
 	if len(got) == 0 && !errors.Is(err, model.ErrNotFound) || len(got) > 0 && (err != nil || !slices.Contains(got, first.ID)) {
-		t.Fatalf("first: %v, %v", first.ID, err)
+		t.Fatalf("First = %v, %v; want one of %q", first.ID, err, got)
 	}
-	if !counts {
+	if !countable {
 		return
 	}
-	most := rapid.IntRange(1, 10).Draw(t, "most")
-	if n, err := q.CountUpTo(ctx, most); err != nil || int(n) != min(most, len(fitting)) {
-		t.Fatalf("counted %d of %d up to %d, %v\n%s", n, len(fitting), most, err, explained)
+	upTo := rapid.IntRange(1, 10).Draw(t, "up to")
+	if n, err := q.CountUpTo(ctx, upTo); err != nil || int(n) != min(upTo, len(fitting)) {
+		t.Fatalf("CountUpTo(%d) = %d of %d, %v\n%s", upTo, n, len(fitting), err, explained)
 	}
-	f.askFacets(ctx, t, q, fitting)
+	f.checkFacets(ctx, t, q, fitting)
 }
 
-// askFacets counts matching records by the values of a field.
-func (f *filled) askFacets(ctx context.Context, t *rapid.T, q *model.Query[thing], fitting []string) {
+// checkFacets checks CountBy, which counts matching records by the values of a field.
+func (f *queryModel) checkFacets(ctx context.Context, t *rapid.T, q *model.Query[thing], fitting []string) {
 	fold := func(s string) string { return strings.ReplaceAll(strings.ToLower(s), "ß", "ss") }
 	values := map[string]func(x *thing) []string{
 		"name": func(x *thing) []string { return []string{fold(x.Name)} },
@@ -149,45 +149,46 @@ func (f *filled) askFacets(ctx context.Context, t *rapid.T, q *model.Query[thing
 	slices.SortFunc(want, func(a, b model.ValueCount) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Value, b.Value))
 	})
-	most := rapid.IntRange(0, 4).Draw(t, "values")
-	if most > 0 {
-		want = want[:min(most, len(want))]
+	maxValues := rapid.IntRange(0, 4).Draw(t, "values")
+	if maxValues > 0 {
+		want = want[:min(maxValues, len(want))]
 	}
-	if got, err := q.CountBy(ctx, field, most); err != nil || !slices.Equal(got, want) {
+	if got, err := q.CountBy(ctx, field, maxValues); err != nil || !slices.Equal(got, want) {
 		t.Fatalf("%s: counted %v, %v; want %v", field, got, err, want)
 	}
 }
 
-// askPages reads page by page, and compares the result with that of one query.
-func (f *filled) askPages(ctx context.Context, t *rapid.T, q *model.Query[thing], all []string, limit int) {
+// checkPages reads the pages of a query forward and back, and compares them with all results.
+func (f *queryModel) checkPages(ctx context.Context, t *rapid.T, q *model.Query[thing], all []string, limit int) {
 	var got []string
-	var each [][]string
-	last := ""
+	var pageIDs [][]string
+	prev := ""
 	for pages, cursor := 0, ""; ; pages++ {
 		page, err := q.After(cursor).Page(ctx)
 		if err != nil || pages > len(all) {
 			t.Fatalf("page %d: %v", pages, err)
 		}
 		got = append(got, idsOf(page.Items)...)
-		each = append(each, idsOf(page.Items))
-		if last = page.Prev; (last == "") != (cursor == "" || len(page.Items) == 0) {
-			t.Fatalf("page %d of %d has the previous one %q", pages, len(page.Items), last)
+		pageIDs = append(pageIDs, idsOf(page.Items))
+		if prev = page.Prev; (prev == "") != (cursor == "" || len(page.Items) == 0) {
+			t.Fatalf("page %d with %d records has the cursor Prev %q", pages, len(page.Items), prev)
 		}
 		if cursor = page.Next; cursor == "" {
 			break
 		}
 		if limit > 0 && len(page.Items) != limit {
-			t.Fatalf("a page of %d, not %d", len(page.Items), limit)
+			t.Fatalf("page %d has %d records, want %d", pages, len(page.Items), limit)
 		}
 	}
-	for i := len(each) - 2; i >= 0 && last != ""; i-- {
-		page, err := q.Before(last).Page(ctx)
-		if err != nil || !slices.Equal(idsOf(page.Items), each[i]) || page.Next == "" || (page.Prev == "") != (i == 0) {
-			t.Fatalf("before page %d: %q, want %q; %q, %q, %v", i+1, idsOf(page.Items), each[i], page.Prev, page.Next, err)
+	for i := len(pageIDs) - 2; i >= 0 && prev != ""; i-- {
+		page, err := q.Before(prev).Page(ctx)
+		if err != nil || !slices.Equal(idsOf(page.Items), pageIDs[i]) || page.Next == "" || (page.Prev == "") != (i == 0) {
+			t.Fatalf("before page %d: %q, want %q; %q, %q, %v", i+1, idsOf(page.Items), pageIDs[i], page.Prev, page.Next, err)
 		}
-		last = page.Prev
+		prev = page.Prev
 	}
-	// Without an order the plan may differ from that query's, but all pages have the same plan.
+	// Without an order, the plan of the pages may differ from that of the query without a limit,
+	// so only the sets of ids are compared.
 	slices.Sort(got)
 	if want := slices.Sorted(slices.Values(all)); !slices.Equal(got, want) {
 		t.Fatalf("pages %q, want %q", got, want)
@@ -202,30 +203,30 @@ func idsOf(things []thing) []string {
 	return ids
 }
 
-// askOne reads single records and single fields: Get finds a record if and only if the query
+// checkSingle reads single records and single fields: Get finds a record if and only if the query
 // does, and Pluck returns the field values of the records.
-func (f *filled) askOne(ctx context.Context, t *rapid.T) {
-	what := drawTest(t, 2)
-	q := f.find(what.cond)
-	if what.loose {
+func (f *queryModel) checkSingle(ctx context.Context, t *rapid.T) {
+	drawn := drawTree(t, 2)
+	q := f.find(drawn.cond)
+	if drawn.mayLackIndex {
 		return
 	}
 	for i := range f.records {
 		x := &f.records[i]
 		has, err := q.Has(ctx, x.ID)
-		if err != nil || has != what.fits(x) {
-			t.Fatalf("%s: %v, %v", x.ID, has, err)
+		if err != nil || has != drawn.fits(x) {
+			t.Fatalf("Has(%s) = %v, %v", x.ID, has, err)
 		}
 		got, err := q.Limit(1).Get(ctx, x.ID)
 		if has && (err != nil || got.ID != x.ID) || !has && !errors.Is(err, model.ErrNotFound) {
-			t.Fatalf("%s: %v, %v", x.ID, got, err)
+			t.Fatalf("Get(%s) = %v, %v; Has = %v", x.ID, got, err, has)
 		}
 	}
 	if has, err := q.Has(ctx, "none"); has || err != nil {
-		t.Fatal("a record that does not exist is found", err)
+		t.Fatalf("Has of a missing record = %v, %v", has, err)
 	}
 	o := some(t, "order", orders()...)
-	if o.loose {
+	if o.mayLackIndex {
 		return
 	}
 	all, err := q.OrderBy(o.fields...).Slice(ctx)
@@ -247,14 +248,14 @@ func (f *filled) askOne(ctx context.Context, t *rapid.T) {
 		got = append(got, all[min(i, len(all)-1)].ID+" "+longs[i])
 	}
 	if !slices.Equal(got, want) && len(o.fields) > 0 || len(got) != len(want) {
-		t.Fatalf("%q, want %q", got, want)
+		t.Fatalf("Pluck: %q, want %q", got, want)
 	}
 	for i := range all {
 		if score, err := model.Field[*float64](ctx, f.things, all[i].ID, "score"); err != nil || (score == nil) != (all[i].Score == nil) {
-			t.Fatal(score, err)
+			t.Fatalf("Field score of %s = %v, %v; want %v", all[i].ID, score, err, all[i].Score)
 		}
 		if born, err := model.Field[time.Time](ctx, f.things, all[i].ID, "born"); err != nil || !born.Equal(all[i].Born) {
-			t.Fatal(born, err)
+			t.Fatalf("Field born of %s = %v, %v; want %v", all[i].ID, born, err, all[i].Born)
 		}
 	}
 }

@@ -28,15 +28,15 @@ func TestExplain(t *testing.T) {
 		query *model.Query[pupil]
 		want  string
 	}{
-		"all":                              {s.Find(), "scan all records\n"},
-		"newest":                           {s.Find().Reverse(), "scan all records, newest first\n"},
-		"one way":                          {s.Find(model.Eq("name", "n1")), "scan index name: name = \"n1\"\n"},
-		"a scan":                           {s.Find(model.Not(model.Eq("name", "n1"))), "scan all records\n  filter by not(name = \"n1\")\n"},
-		"the smaller":                      {s.Find(model.Eq("name", "n1"), model.Between("class", 3, 5)), "scan index class: class between \"3\", \"5\" (about 3 entries)\n  filter by name = \"n1\"\n"},
-		"a composite":                      {s.Find(model.Eq("floor", 1), model.AtLeast("door", 50)), "scan index floor,door: floor = \"1\" and door >= \"50\"\n"},
-		"unique":                           {s.Find(model.Eq("nick", "7"), model.Eq("name", "n1")), "scan index nick: nick = \"7\" (about 1 entries)\n  filter by name = \"n1\" and nick = \"7\"\n"},
-		"both of a list":                   {s.Find(model.Eq("marks", 7), model.AtLeast("marks", 8)), "scan index marks: marks = \"7\" (about 2 entries)\n  filter by marks >= \"8\"\n"},
-		"a range of what is not in a list": {s.Find(model.AtLeast("class", 7), model.Below("class", 9)), "scan index class: class < \"9\" and class >= \"7\"\n"},
+		"all":                      {s.Find(), "scan all records\n"},
+		"newest":                   {s.Find().Reverse(), "scan all records, newest first\n"},
+		"one index":                {s.Find(model.Eq("name", "n1")), "scan index name: name = \"n1\"\n"},
+		"a scan":                   {s.Find(model.Not(model.Eq("name", "n1"))), "scan all records\n  filter by not(name = \"n1\")\n"},
+		"the smaller index":        {s.Find(model.Eq("name", "n1"), model.Between("class", 3, 5)), "scan index class: class between \"3\", \"5\" (about 3 entries)\n  filter by name = \"n1\"\n"},
+		"a composite":              {s.Find(model.Eq("floor", 1), model.AtLeast("door", 50)), "scan index floor,door: floor = \"1\" and door >= \"50\"\n"},
+		"unique":                   {s.Find(model.Eq("nick", "7"), model.Eq("name", "n1")), "scan index nick: nick = \"7\" (about 1 entries)\n  filter by name = \"n1\" and nick = \"7\"\n"},
+		"two conditions on a list": {s.Find(model.Eq("marks", 7), model.AtLeast("marks", 8)), "scan index marks: marks = \"7\" (about 2 entries)\n  filter by marks >= \"8\"\n"},
+		"two bounds of one field":  {s.Find(model.AtLeast("class", 7), model.Below("class", 9)), "scan index class: class < \"9\" and class >= \"7\"\n"},
 		"branches": {
 			s.Find(model.Or(model.Eq("class", 1), model.Eq("grade", 2))),
 			"scan index class: class = \"1\"\nthen scan index grade: grade = \"2\"\n  filter by not(class = \"1\")\n",
@@ -92,11 +92,11 @@ func TestFindOnACluster(t *testing.T) {
 				nicks[i] = "n" + strconv.Itoa(u)
 			}
 			q := s.Find(model.Eq("name", "n2"), model.Below("class", 5))
-			compare(t, q, two, nil)
-			compare(t, q.OrderBy("grade"), two, func(i int) int { return n - i })
-			compare(t, s.Find(model.AtLeast("marks", 2)), listed, nil)
-			compare(t, s.Find(model.In("nick", nicks...)), unique, nil)
-			compare(t, s.Find(model.In("nick", nicks...)).OrderBy("grade").Reverse(), unique, func(i int) int { return i - n })
+			checkResults(t, q, two, nil)
+			checkResults(t, q.OrderBy("grade"), two, func(i int) int { return n - i })
+			checkResults(t, s.Find(model.AtLeast("marks", 2)), listed, nil)
+			checkResults(t, s.Find(model.In("nick", nicks...)), unique, nil)
+			checkResults(t, s.Find(model.In("nick", nicks...)).OrderBy("grade").Reverse(), unique, func(i int) int { return i - n })
 			require.Gives(t, n)(s.Count(t.Context()))
 		})
 	}
@@ -113,7 +113,7 @@ type guest struct {
 // Expired records are never found or counted, swept or not, while others expire.
 func TestExpiredAreNotFound(t *testing.T) {
 	t.Parallel()
-	layouts(t, "guest", func(t *testing.T, client rueidis.Client, opt model.Options) {
+	forEachLayout(t, "guest", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		s := store[guest](t, client, opt)
 		begin := time.Now()
 		var wg sync.WaitGroup
@@ -121,10 +121,10 @@ func TestExpiredAreNotFound(t *testing.T) {
 			wg.Go(func() {
 				for i := range 100 {
 					x := guest{Room: 1, Bed: i, Name: ptr(fmt.Sprintf("%d.%d", g, i))}
-					if i%4 > 0 { // some immediately, most in a moment
+					if i%4 > 0 { // some expire immediately, most in a moment
 						x.Expires = begin.Add(time.Duration(i*4) * time.Millisecond)
 					}
-					checked(t, errOf(s.Create(t.Context(), x)))
+					checkErr(t, errOf(s.Create(t.Context(), x)))
 				}
 			})
 		}
@@ -151,7 +151,7 @@ func TestExpiredAreNotFound(t *testing.T) {
 				}
 			}
 			if err != nil || int(n) > alive {
-				t.Fatalf("counted %d, %v, but %d are left at most", n, err, alive)
+				t.Fatalf("counted %d, %v, want at most %d", n, err, alive)
 			}
 		}
 		wg.Wait()
@@ -159,13 +159,13 @@ func TestExpiredAreNotFound(t *testing.T) {
 			n, err := q.Count(t.Context())
 			ids, err2 := q.IDs(t.Context())
 			if n != 100 || len(ids) != 100 || err != nil || err2 != nil {
-				t.Fatal(n, len(ids), err, err2)
+				t.Fatalf("counted %d, %v; %d ids, %v; want 100", n, err, len(ids), err2)
 			}
 		}
 	})
 }
 
-// Records and keys changed by other programs are reported, or omitted.
+// Queries omit or report records and keys that other programs have changed.
 func TestFindWhatOthersWrote(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -177,36 +177,36 @@ func TestFindWhatOthersWrote(t *testing.T) {
 	}
 	q := s.Find(model.Eq("name", "n"), model.AtLeast("class", 2)).OrderBy("class")
 	do("DEL", "pupil:3")                           // a deleted record
-	do("HSET", "pupil:4", "class", "1")            // a record that no longer matches, unknown to the index
-	do("HSET", "pupil:5", "class", "7")            // a record with another position
+	do("HSET", "pupil:4", "class", "1")            // a record that no longer matches, but has an index entry
+	do("HSET", "pupil:5", "class", "7")            // a record that belongs to another position of the index
 	do("HDEL", "pupil.content", "6")               // a record without content
 	do("ZADD", "pupil.by.class", "0", "garbage")   // not a valid entry
-	do("ZADD", "pupil.by.class", "0", "\x80")      //
+	do("ZADD", "pupil.by.class", "0", "\x80")      // not a valid entry either
 	do("HSET", "pupil:8", "more", "than is known") // a field that the model does not have
 	for i, q := range []*model.Query[pupil]{q, q.Limit(2), s.Find(model.AtLeast("class", 2), model.Eq("grade", 1)).OrderBy("class")} {
-		got := pupilIDs(pagesOf(t, q))
+		got := pupilIDs(readPages(t, q))
 		want := []string{"2", "6", "7", "8", "9"} // 6 is in the sets for these conditions
 		if i == 2 {
 			want = []string{"2", "7", "8", "9"}
 		}
 		if !slices.Equal(got, want) {
-			t.Fatalf("%q", got)
+			t.Fatalf("query %d: found %q, want %q", i, got, want)
 		}
 	}
 	do("HSET", "pupil:9", "class", "nine")
 	require.Fails(t, model.ErrCorrupt, `"pupil:9", field class`)(q.Slice(ctx))
 	do("SET", "pupil.by.name:n", "text")
 	if _, err := s.Find(model.Eq("name", "n")).Slice(ctx); err == nil || !strings.Contains(err.Error(), `"pupil.by.name:n" holds a string`) {
-		t.Fatal(err)
+		t.Fatalf("Slice: %v; want an error that names the key", err)
 	}
 	// Another process has dropped an index.
 	do("HDEL", "pupil.meta", "built:grade=grade:float")
-	_, find := s.Find(model.Eq("grade", 1)).Slice(ctx)
-	_, count := s.Find(model.Eq("grade", 1)).Count(ctx)
-	_, sorted := s.Find(model.Eq("class", 2)).OrderBy("grade").IDs(ctx)
-	for _, err := range []error{find, count, sorted} {
+	_, sliceErr := s.Find(model.Eq("grade", 1)).Slice(ctx)
+	_, countErr := s.Find(model.Eq("grade", 1)).Count(ctx)
+	_, idsErr := s.Find(model.Eq("class", 2)).OrderBy("grade").IDs(ctx)
+	for _, err := range []error{sliceErr, countErr, idsErr} {
 		if !errors.Is(err, model.ErrSchema) {
-			t.Fatal(err)
+			t.Fatalf("query of a dropped index: %v; want ErrSchema", err)
 		}
 	}
 }
@@ -221,23 +221,23 @@ func (lodging) Indexes() []model.Index[lodging] {
 	return []model.Index[lodging]{model.Composite[lodging]("city", "beds")} // case-sensitive
 }
 
-// The index of the field defines the meaning of a condition, even if another index would be
+// A condition compares text as the index of its field does, even if another index would be
 // faster.
 func TestFindFoldsAsTheFieldDoes(t *testing.T) {
 	t.Parallel()
 	s := store[lodging](t, redistest.DB(t).Client(t), model.Options{Name: "lodging"})
 	for i := range 30 {
-		createdOf(t, s, lodging{City: []string{"Bari", "BARI", "Como"}[i%3], Beds: i / 3})
+		mustCreate(t, s, lodging{City: []string{"Bari", "BARI", "Como"}[i%3], Beds: i / 3})
 	}
 	q := s.Find(model.Eq("city", "bari"), model.Between("beds", 2, 5))
 	for _, q := range []*model.Query[lodging]{q, q.OrderBy("beds"), q.OrderBy("beds desc").Limit(8)} {
 		if all, err := q.Slice(t.Context()); err != nil || len(all) != 8 {
-			t.Fatal(all, err)
+			t.Fatalf("found %v, %v; want 8 records", all, err)
 		}
 	}
 }
 
-// Records created at the same moment are distinguished by id, even if the last one of a page
+// Pages distinguish records created at the same moment by id, even if the last record of a page
 // was deleted.
 func TestRecordsOfOneMoment(t *testing.T) {
 	t.Parallel()
@@ -249,24 +249,24 @@ func TestRecordsOfOneMoment(t *testing.T) {
 	}
 	for _, q := range []*model.Query[pupil]{s.Find(), s.Find().Reverse()} {
 		seen := map[string]bool{}
-		left := 0
-		for _, p := range pagesOf(t, q.Limit(4), func(page []pupil) {
-			left++
+		deleted := 0
+		for _, p := range readPages(t, q.Limit(4), func(page []pupil) {
+			deleted++
 			require.OK(t)(s.Delete(t.Context(), page[3].ID))
 		}) {
 			if seen[p.ID] {
-				t.Fatal(p.ID, "is there twice")
+				t.Fatalf("record %s was returned twice", p.ID)
 			}
 			seen[p.ID] = true
 		}
 		all, err := s.Find().IDs(t.Context())
-		if err != nil || len(seen) != len(all)+left {
-			t.Fatal(len(seen), len(all), left, err)
+		if err != nil || len(seen) != len(all)+deleted {
+			t.Fatalf("%d records returned, %d left, %d deleted, %v", len(seen), len(all), deleted, err)
 		}
 	}
 }
 
-// Cached records may be older than the index.
+// A query finds a record even if its cached copy is older than the index.
 func TestFindCached(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -277,12 +277,12 @@ func TestFindCached(t *testing.T) {
 		require.OK(t)(writer.Patch(t.Context(), "1", map[string]any{"class": i + 1}))
 		all, err := reader.Find(model.Eq("class", i+1)).Slice(t.Context())
 		if err != nil || len(all) != 1 || all[0].Class != i+1 {
-			t.Fatal(all, err)
+			t.Fatalf("found %v, %v; want class %d", all, err, i+1)
 		}
 	}
 }
 
-// Queries do not use unbuilt indexes, but use them once they are built, without a restart.
+// Queries use an index only once it is built, and then without a restart.
 func TestFindDuringMigrate(t *testing.T) {
 	t.Parallel()
 	type old struct {
@@ -295,21 +295,21 @@ func TestFindDuringMigrate(t *testing.T) {
 		Name string `redis:"name,range"`
 		Room int    `redis:"room,range"`
 	}
-	layouts(t, "lodger", func(t *testing.T, client rueidis.Client, opt model.Options) {
+	forEachLayout(t, "lodger", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		before := store[old](t, client, opt)
 		for i := range 10 {
-			createdOf(t, before, old{Name: "n" + strconv.Itoa(i), Room: i})
+			mustCreate(t, before, old{Name: "n" + strconv.Itoa(i), Room: i})
 		}
 		after, other := store[now](t, client, opt), store[now](t, client, opt)
-		_, eq := after.Find(model.Eq("name", "n1")).Slice(t.Context())
-		_, order := after.Find().OrderBy("name").Slice(t.Context())
-		for _, err := range []error{eq, order} {
+		_, findErr := after.Find(model.Eq("name", "n1")).Slice(t.Context())
+		_, orderErr := after.Find().OrderBy("name").Slice(t.Context())
+		for _, err := range []error{findErr, orderErr} {
 			if !errors.Is(err, model.ErrSchema) || !strings.Contains(err.Error(), "index name is not built yet: run Migrate") {
-				t.Fatal(err)
+				t.Fatalf("query of an unbuilt index: %v; want ErrSchema", err)
 			}
 		}
 		if all, err := after.Find(model.Above("room", 7)).Slice(t.Context()); err != nil || len(all) != 2 {
-			t.Fatal(all, err)
+			t.Fatalf("found %v, %v; want 2 records", all, err)
 		}
 		require.OK(t)(after.Migrate(t.Context(), maintain.Options{}))
 		for _, s := range []*model.Store[now]{after, other} {
@@ -320,20 +320,20 @@ func TestFindDuringMigrate(t *testing.T) {
 				all, err = q.Slice(t.Context())
 			}
 			if err != nil || len(all) != 10 || all[0].Room != 9 {
-				t.Fatal(all, err)
+				t.Fatalf("found %v, %v; want 10 records, room 9 first", all, err)
 			}
 		}
 		require.Fails(t, model.ErrSchema)(before.Find(model.Eq("name", "n1")).Slice(t.Context()))
 	})
 }
 
-// A cursor continues in the index of its position, even if another index has become better.
+// A cursor continues in the index of its position, even if a better index was built since.
 func TestCursorDuringMigrate(t *testing.T) {
 	t.Parallel()
-	layouts(t, "tenant", func(t *testing.T, client rueidis.Client, opt model.Options) {
+	forEachLayout(t, "tenant", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		before := store[tenantBefore](t, client, opt)
 		for i := range 10 {
-			createdOf(t, before, tenantBefore{Room: i, House: 7})
+			mustCreate(t, before, tenantBefore{Room: i, House: 7})
 		}
 		s := store[tenant](t, client, opt)
 		q := s.Find(model.Eq("house", 7)).OrderBy("room").Limit(4)
@@ -341,11 +341,11 @@ func TestCursorDuringMigrate(t *testing.T) {
 		require.OK(t)(err)
 		require.OK(t)(s.Migrate(t.Context(), maintain.Options{}))
 		if x, err := q.Explain(t.Context()); err != nil || x.Order != "house,room" {
-			t.Fatal(x, err)
+			t.Fatalf("plan %v, %v; want the order of index house,room", x, err)
 		}
 		second, err := q.After(first.Next).Page(t.Context())
 		if err != nil || len(second.Items) != 4 || second.Items[0].Room != 4 {
-			t.Fatal(second, err)
+			t.Fatalf("second page %v, %v; want 4 records from room 4", second, err)
 		}
 		// A cursor in a dropped index is refused.
 		require.OK(t)(store[tenantBefore](t, client, opt).Migrate(t.Context(), maintain.Options{}))
@@ -401,16 +401,16 @@ func FuzzCursor(f *testing.F) {
 		cursors = append(cursors, b[8:])
 		f.Add(len(cursors)-1, b[8:])
 	}
-	f.Fuzz(func(t *testing.T, which int, body []byte) {
-		q := queries[uint(which)%uint(len(queries))].Limit(2)
+	f.Fuzz(func(t *testing.T, n int, body []byte) {
+		q := queries[uint(n)%uint(len(queries))].Limit(2)
 		page, err := q.Page(t.Context())
 		require.OK(t)(err)
-		own, err := base64.RawURLEncoding.DecodeString(page.Next)
+		valid, err := base64.RawURLEncoding.DecodeString(page.Next)
 		require.OK(t)(err)
-		for _, bytes := range [][]byte{body, append(own[:8:8], body...)} {
+		for _, bytes := range [][]byte{body, append(valid[:8:8], body...)} {
 			_, err := q.After(base64.RawURLEncoding.EncodeToString(bytes)).Page(t.Context())
 			if err != nil && !errors.Is(err, model.ErrCursor) {
-				t.Fatal(err)
+				t.Fatalf("cursor %x: %v; want ErrCursor or no error", bytes, err)
 			}
 		}
 	})

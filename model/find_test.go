@@ -45,7 +45,7 @@ func (pupil) Indexes() []model.Index[pupil] {
 	}
 }
 
-// pupils creates n pupils with nth, many at a time.
+// pupils creates a model of n pupils: nth returns the pupil with id i.
 func pupils(t *testing.T, client rueidis.Client, opt model.Options, n int, nth func(i int) pupil) *model.Store[pupil] {
 	t.Helper()
 	opt.IDs = model.ClientAssigned
@@ -56,7 +56,7 @@ func pupils(t *testing.T, client rueidis.Client, opt model.Options, n int, nth f
 		all[i].ID = strconv.Itoa(i)
 	}
 	_, err := s.CreateMany(t.Context(), all)
-	checked(t, err)
+	checkErr(t, err)
 	return s
 }
 
@@ -71,13 +71,13 @@ func pupilIDs(all []pupil) []string {
 func TestFindErrors(t *testing.T) {
 	t.Parallel()
 	s := pupils(t, redistest.DB(t).Client(t), model.Options{Name: "pupil"}, 1, func(int) pupil { return pupil{} })
-	deep := make([]model.Cond, 257)
-	for i := range deep {
-		deep[i] = model.Eq("class", i)
+	tooMany := make([]model.Cond, 257)
+	for i := range tooMany {
+		tooMany[i] = model.Eq("class", i)
 	}
 	for name, test := range map[string]struct {
 		query *model.Query[pupil]
-		is    error
+		want  error
 		text  string
 	}{
 		"no field":                {s.Find(model.Eq("nothing", 1)), model.ErrValue, `no field is called "nothing"`},
@@ -92,26 +92,26 @@ func TestFindErrors(t *testing.T) {
 		"a range of a computed":   {s.Find(model.AtMost("code", "x")), model.ErrNoIndex, "declare a model.Computed without Unique"},
 		"a map":                   {s.Find(model.Eq("notes", map[string]string{})), model.ErrNoIndex, "model.Computed"},
 		"the second column":       {s.Find(model.Eq("door", 1)), model.ErrNoIndex, "or add an equality condition on floor"},
-		"behind a range":          {s.Find(model.AtLeast("floor", 1), model.Eq("door", 1)), model.ErrNoIndex, "or add an equality condition on floor"},
+		"after a range":           {s.Find(model.AtLeast("floor", 1), model.Eq("door", 1)), model.ErrNoIndex, "or add an equality condition on floor"},
 		"in another branch":       {s.Find(model.Or(model.Eq("floor", 1), model.Eq("door", 1))), model.ErrNoIndex, "equality condition on floor"},
 		"text for a number":       {s.Find(model.Eq("class", "5")), model.ErrValue, "class: it is string, not int"},
 		"a number for text":       {s.Find(model.Eq("name", 5)), model.ErrValue, "name: it is int, not string"},
 		"a fraction":              {s.Find(model.Between("class", 1.5, 2)), model.ErrValue, "class: 1.5 does not fit into int"},
-		"too great":               {s.Find(model.Eq("small", 256)), model.ErrValue, "small: 256 does not fit into uint8"},
+		"too large":               {s.Find(model.Eq("small", 256)), model.ErrValue, "small: 256 does not fit into uint8"},
 		"below zero":              {s.Find(model.Eq("small", -1)), model.ErrValue, "small: -1 does not fit into uint8"},
 		"not exact":               {s.Find(model.Eq("grade", 0.12345678901)), model.ErrValue, "grade: 0.12345678901 does not fit into float32"},
 		"not a number":            {s.Find(model.Eq("grade", math.NaN())), model.ErrValue, "grade: NaN"},
 		"nil":                     {s.Find(model.Eq("nick", nil)), model.ErrValue, "use Not"},
 		"a nil pointer":           {s.Find(model.Eq("nick", (*string)(nil))), model.ErrValue, "use Not"},
-		"nothing that is kept":    {s.Find(model.Eq("tutor", "")), model.ErrValue, "use Not"},
+		"an empty Ref":            {s.Find(model.Eq("tutor", "")), model.ErrValue, "use Not"},
 		"no time":                 {s.Find(model.Eq("born", time.Time{})), model.ErrValue, "use Not"},
 		"text that is not a time": {s.Find(model.Eq("born", "yesterday")), model.ErrValue, "born: "},
 		"a struct":                {s.Find(model.Eq("class", struct{}{})), model.ErrValue, "class: it is struct {}, not int"},
 		"a list for an element":   {s.Find(model.Eq("marks", []int{1})), model.ErrValue, "marks: it is []int, not int"},
 		"a prefix of a number":    {s.Find(model.Prefix("class", "1")), model.ErrValue, "class: Prefix needs text"},
 		"an empty condition":      {s.Find(model.Cond{}), model.ErrValue, "empty"},
-		"within another":          {s.Find(model.Not(model.And(model.Or(model.Eq("nothing", 1))))), model.ErrValue, `"nothing"`},
-		"too many conditions":     {s.Find(deep...), model.ErrValue, "256 conditions"},
+		"nested":                  {s.Find(model.Not(model.And(model.Or(model.Eq("nothing", 1))))), model.ErrValue, `"nothing"`},
+		"too many conditions":     {s.Find(tooMany...), model.ErrValue, "256 conditions"},
 		"too many values":         {s.Find(model.In("class", manyInts(1001)...)), model.ErrValue, "In has 1001 values"},
 		"a negative limit":        {s.Find().Limit(-1), model.ErrValue, "Limit(-1)"},
 		"no order":                {s.Find().OrderBy("secret"), model.ErrNoIndex, "declare it `redis:\"secret,range\"`"},
@@ -119,38 +119,38 @@ func TestFindErrors(t *testing.T) {
 		"the order of a hash":     {s.Find().OrderBy("code"), model.ErrNoIndex, "declare a model.Computed without Unique"},
 		"the order of a list":     {s.Find().OrderBy("marks"), model.ErrValue, "cannot be ordered by a list"},
 		"no composite":            {s.Find().OrderBy("class", "grade desc"), model.ErrNoIndex, `declare model.Composite[T]("class", "grade desc")`},
-		"half turned":             {s.Find().OrderBy("floor", "door desc"), model.ErrNoIndex, `declare model.Composite[T]("floor", "door desc")`},
-		"the order without its":   {s.Find().OrderBy("door"), model.ErrNoIndex, "`redis:\"door,range\"`"},
+		"half reversed":           {s.Find().OrderBy("floor", "door desc"), model.ErrNoIndex, `declare model.Composite[T]("floor", "door desc")`},
+		"a second column alone":   {s.Find().OrderBy("door"), model.ErrNoIndex, "`redis:\"door,range\"`"},
 		"no such direction":       {s.Find().OrderBy("class down"), model.ErrValue, `"down" is not an order`},
 		"twice":                   {s.Find().OrderBy("class", "class"), model.ErrValue, "names class twice"},
 		"an order of nothing":     {s.Find().OrderBy("nothing"), model.ErrValue, `no field is called "nothing"`},
 		"Refs of no Ref":          {s.Refs("name", "1"), model.ErrValue, "it is not a model.Ref"},
 		"Refs of no field":        {s.Refs("nothing", "1"), model.ErrValue, `"nothing"`},
-		"a cursor of nobody":      {s.Find().After("!"), model.ErrCursor, "illegal base64"},
+		"a malformed cursor":      {s.Find().After("!"), model.ErrCursor, "illegal base64"},
 		"a short cursor":          {s.Find().After("AAAA"), model.ErrCursor, "belongs to another query"},
 		"a long cursor":           {s.Find().After(strings.Repeat("A", 20000)), model.ErrCursor, "20000 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx := t.Context()
-			_, all := test.query.Slice(ctx)
-			_, page := test.query.Page(ctx)
-			_, first := test.query.First(ctx)
-			_, ids := test.query.IDs(ctx)
-			_, explain := test.query.Explain(ctx)
-			for i, err := range []error{all, page, first, ids, explain} {
+			_, sliceErr := test.query.Slice(ctx)
+			_, pageErr := test.query.Page(ctx)
+			_, firstErr := test.query.First(ctx)
+			_, idsErr := test.query.IDs(ctx)
+			_, explainErr := test.query.Explain(ctx)
+			for i, err := range []error{sliceErr, pageErr, firstErr, idsErr, explainErr} {
 				if i == 2 && name == "a negative limit" { // First sets its own limit
 					continue
 				}
-				if !errors.Is(err, test.is) || !strings.Contains(fmt.Sprint(err), test.text) || !strings.HasPrefix(err.Error(), "model: pupil: ") {
-					t.Errorf("%d: %v", i, err)
+				if !errors.Is(err, test.want) || !strings.Contains(fmt.Sprint(err), test.text) || !strings.HasPrefix(err.Error(), "model: pupil: ") {
+					t.Errorf("method %d: %v; want %v and %q", i, err, test.want, test.text)
 				}
 			}
 		})
 	}
 }
 
-// Values may be of any equivalent type.
+// Conditions accept values of any equivalent type.
 func TestFindValues(t *testing.T) {
 	t.Parallel()
 	type text string
@@ -175,15 +175,15 @@ func TestFindValues(t *testing.T) {
 		model.Not(model.Eq("raw", strings.Repeat("r", 1<<20))), model.Not(model.Prefix("raw", strings.Repeat("r", 1<<20))),
 	} {
 		if ids, err := s.Find(c).IDs(t.Context()); err != nil || len(ids) != 1 {
-			t.Errorf("%d: %q, %v", i, ids, err)
+			t.Errorf("condition %d: ids %q, %v; want 1", i, ids, err)
 		}
 		if all, err := s.Find(c).Slice(t.Context()); err != nil || len(all) != 1 {
-			t.Errorf("%d: %d records, %v", i, len(all), err)
+			t.Errorf("condition %d: %d records, %v; want 1", i, len(all), err)
 		}
 	}
 }
 
-// A cursor belongs to its query: with other conditions, orders and models it is refused.
+// A query with other conditions, another order or another model refuses a cursor.
 func TestCursorsOfOthers(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -198,12 +198,12 @@ func TestCursorsOfOthers(t *testing.T) {
 	for i, q := range queries {
 		page, err := q.Limit(2).Page(t.Context())
 		if err != nil || page.Next == "" {
-			t.Fatal(i, page.Next, err)
+			t.Fatalf("query %d: next cursor %q, %v", i, page.Next, err)
 		}
 		for j, other := range queries {
 			_, err := other.Limit(3).After(page.Next).Page(t.Context())
 			if i == j && err != nil || i != j && !errors.Is(err, model.ErrCursor) {
-				t.Errorf("the cursor of %d for %d: %v", i, j, err)
+				t.Errorf("cursor of query %d in query %d: %v", i, j, err)
 			}
 		}
 	}
@@ -223,12 +223,12 @@ func TestCursorWithConditionsInAnyOrder(t *testing.T) {
 	require.OK(t)(err)
 	rest, err := s.Find(other, class).After(page.Next).IDs(t.Context())
 	if err != nil || len(page.Items) != 4 || !slices.Equal(rest, all[4:]) {
-		t.Errorf("%v after %v, of %v: %v", rest, page.Items, all, err)
+		t.Errorf("first page %v, then %q, %v; want the rest of %q", page.Items, rest, err, all)
 	}
 }
 
-// ended returns a canceled context.
-func ended(ctx context.Context) context.Context {
+// canceled returns a canceled context.
+func canceled(ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()
 	return ctx
@@ -237,15 +237,15 @@ func ended(ctx context.Context) context.Context {
 func TestFindEnds(t *testing.T) {
 	t.Parallel()
 	s := pupils(t, redistest.DB(t).Client(t), model.Options{Name: "pupil"}, 3, func(int) pupil { return pupil{Class: 1} })
-	ctx := ended(t.Context())
+	ctx := canceled(t.Context())
 	q := s.Find(model.Eq("class", 1), model.AtLeast("grade", 0))
-	_, all := q.Slice(ctx)
-	_, ids := q.IDs(ctx)
-	_, count := q.Count(ctx)
-	_, first := q.First(ctx)
-	for i, err := range []error{all, ids, count, first} {
+	_, sliceErr := q.Slice(ctx)
+	_, idsErr := q.IDs(ctx)
+	_, countErr := q.Count(ctx)
+	_, firstErr := q.First(ctx)
+	for i, err := range []error{sliceErr, idsErr, countErr, firstErr} {
 		if !errors.Is(err, context.Canceled) {
-			t.Error(i, err)
+			t.Errorf("method %d: %v; want Canceled", i, err)
 		}
 	}
 	n := 0

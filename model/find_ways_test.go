@@ -18,15 +18,15 @@ import (
 
 func TestGetBy(t *testing.T) {
 	t.Parallel()
-	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
+	forEachLayout(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		ctx := t.Context()
 		opt.Cache = time.Minute
 		citizens := store[citizen](t, client, opt)
 		phone := "123"
-		c := createdOf(t, citizens, citizen{Name: "n", Email: "Ada@x", Phone: &phone})
+		c := mustCreate(t, citizens, citizen{Name: "n", Email: "Ada@x", Phone: &phone})
 		for _, q := range [][2]any{{"email", "ada@X"}, {"email", "ADA@x"}, {"phone", "123"}, {"phone", &phone}} {
 			if got, err := citizens.GetBy(ctx, q[0].(string), q[1]); err != nil || got.ID != c.ID || got.Name != "n" {
-				t.Errorf("%v: %+v, %v", q, got, err)
+				t.Errorf("GetBy(%v): %+v, %v; want record %s", q, got, err, c.ID)
 			}
 		}
 		for name, test := range map[string]struct {
@@ -35,7 +35,7 @@ func TestGetBy(t *testing.T) {
 			err   error
 			text  string
 		}{
-			"nobody":        {"email", "b@x", model.ErrNotFound, `email is "b@x"`},
+			"no record":     {"email", "b@x", model.ErrNotFound, `email is "b@x"`},
 			"not unique":    {"name", "n", model.ErrNoIndex, `declare it`},
 			"no field":      {"nothing", "n", model.ErrValue, `"nothing"`},
 			"a wrong value": {"email", 7, model.ErrValue, "email"},
@@ -43,20 +43,20 @@ func TestGetBy(t *testing.T) {
 			"the Go name":   {"Email", "x", model.ErrValue, `stored as "email"`},
 		} {
 			if _, err := citizens.GetBy(ctx, test.field, test.value); !errors.Is(err, test.err) || !strings.Contains(err.Error(), test.text) {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("%s: %v; want %v and %q", name, err, test.err, test.text)
 			}
 		}
-		// The value moves to another record, one expires, and one is deleted by hand.
+		// GetBy finds a record that takes over a value, but no expired and no deleted record.
 		require.OK(t)(citizens.Patch(ctx, c.ID, map[string]any{"email": "c@x"}))
 		require.Fails(t, model.ErrNotFound)(citizens.GetBy(ctx, "email", "ada@x"))
-		other := createdOf(t, citizens, citizen{Email: "ada@x"})
+		other := mustCreate(t, citizens, citizen{Email: "ada@x"})
 		if got, err := citizens.GetBy(ctx, "email", "ada@x"); err != nil || got.ID != other.ID {
-			t.Error(got, err)
+			t.Errorf("GetBy: %+v, %v; want record %s", got, err, other.ID)
 		}
-		createdOf(t, citizens, citizen{Email: "past@x", Expires: time.Now().Add(-time.Second)})
+		mustCreate(t, citizens, citizen{Email: "past@x", Expires: time.Now().Add(-time.Second)})
 		require.Fails(t, model.ErrNotFound)(citizens.GetBy(ctx, "email", "past@x"))
-		d := damaging{t, client, opt}
-		gone := createdOf(t, citizens, citizen{Email: "gone@x"})
+		d := damager{t, client, opt}
+		gone := mustCreate(t, citizens, citizen{Email: "gone@x"})
 		d.do("DEL", d.keyIn(gone.ID, ""))
 		require.Fails(t, model.ErrNotFound)(store[citizen](t, client, model.Options{Name: opt.Name, Partitions: opt.Partitions}).GetBy(ctx, "email", "gone@x"))
 		d.set(other.ID, "age", "old")
@@ -68,7 +68,8 @@ func TestGetBy(t *testing.T) {
 	})
 }
 
-// And narrows a query, and Check returns its errors without a server.
+// And adds conditions to a query, and Check returns the errors of a query without asking the
+// server.
 func TestAndAndCheck(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -77,9 +78,9 @@ func TestAndAndCheck(t *testing.T) {
 		return pupil{Name: fmt.Sprint("n", i%2), Class: i % 5, Tutor: model.To[pupil](fmt.Sprint(i % 3))}
 	})
 	saved := s.Refs("tutor", "1")
-	one, two := saved.And(model.Eq("name", "n1")), saved.And(model.AtLeast("class", 3))
+	named, high := saved.And(model.Eq("name", "n1")), saved.And(model.AtLeast("class", 3))
 	var oldest []string
-	for i, q := range []*model.Query[pupil]{saved, two, one.And(model.Eq("class", 2)), one, one.Newest()} {
+	for i, q := range []*model.Query[pupil]{saved, high, named.And(model.Eq("class", 2)), named, named.Newest()} {
 		want := []string{"1 4 7 10 13 16 19", "4 13 19", "7", "1 7 13 19", "1 7 13 19"}[i]
 		ids, err := q.IDs(ctx)
 		switch i {
@@ -93,36 +94,36 @@ func TestAndAndCheck(t *testing.T) {
 		}
 		slices.SortFunc(ids, func(a, b string) int { return strings.Compare(fmt.Sprintf("%2s", a), fmt.Sprintf("%2s", b)) })
 		if got := strings.Join(ids, " "); got != want || err != nil || q.Check() != nil {
-			t.Errorf("%d: %s, want %s, %v, %v", i, got, want, err, q.Check())
+			t.Errorf("query %d: %s, want %s, %v, %v", i, got, want, err, q.Check())
 		}
 	}
-	for what, q := range map[string]*model.Query[pupil]{
+	for want, q := range map[string]*model.Query[pupil]{
 		`"nothing"`: s.Find(model.Eq("nothing", 1)), "not int": s.Find(model.Eq("name", "x"), model.Eq("class", "x")),
 		"not a model.Ref": s.Refs("name", "1"), "the order of name": s.Find().OrderBy("name"), "negative": s.Find().Limit(-1),
 		"After and Before": s.Find().After("x").Before("y"), "illegal base64": s.Find().Before("!"),
 	} {
-		if err := q.Check(); err == nil || !strings.Contains(err.Error(), what) {
-			t.Errorf("%s: %v", what, err)
+		if err := q.Check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Check: %v; want %q", err, want)
 		}
 	}
 	page, err := s.Find().Limit(5).After("").Page(ctx)
 	require.OK(t)(err)
-	back := s.Find().Before(page.Next)
-	_, slice := back.Slice(ctx)
-	_, ids := back.IDs(ctx)
-	_, first := back.First(ctx)
-	_, none := s.Find().CountUpTo(ctx, 0)
-	_, facets := s.Find().CountBy(ctx, "class", 3)
-	_, fewer := s.Find().CountBy(ctx, "name", -1)
-	_, unknown := s.Find().CountBy(ctx, "nothing", 3)
-	_, computed := s.Find().CountBy(ctx, "code", 3) // a computed index has no tag
-	for i, err := range []error{slice, ids, first, none, fewer, unknown} {
+	before := s.Find().Before(page.Next) // only allowed with Page
+	_, sliceErr := before.Slice(ctx)
+	_, idsErr := before.IDs(ctx)
+	_, firstErr := before.First(ctx)
+	_, zeroErr := s.Find().CountUpTo(ctx, 0)
+	_, rangeErr := s.Find().CountBy(ctx, "class", 3)
+	_, negativeErr := s.Find().CountBy(ctx, "name", -1)
+	_, unknownErr := s.Find().CountBy(ctx, "nothing", 3)
+	_, computedErr := s.Find().CountBy(ctx, "code", 3) // a computed index has no tag
+	for i, err := range []error{sliceErr, idsErr, firstErr, zeroErr, negativeErr, unknownErr} {
 		if !errors.Is(err, model.ErrValue) {
-			t.Errorf("%d: %v", i, err)
+			t.Errorf("call %d: %v; want ErrValue", i, err)
 		}
 	}
-	require.Fails(t, model.ErrNoIndex, "class,index")(facets)
-	require.Fails(t, model.ErrNoIndex, "the field is computed")(computed)
+	require.Fails(t, model.ErrNoIndex, "class,index")(rangeErr)
+	require.Fails(t, model.ErrNoIndex, "the field is computed")(computedErr)
 }
 
 // Intersections of sets too large for one step are counted and read page by page, in both
@@ -139,20 +140,20 @@ func TestLargeSets(t *testing.T) {
 		Tags  []string `redis:"tags,index"`
 	}
 	s := store[member](t, client, model.Options{Name: "member"})
-	var some []member
+	var batch []member
 	ids := []string{""}
 	for i := 1; i <= n; i++ {
 		m := member{Even: i%2 == 0, Third: i % 3, Tags: []string{"all", fmt.Sprint("h", i%2)}}
 		if i%(n/5) == 0 {
 			m.Tags = append(m.Tags, "rare")
 		}
-		if some = append(some, m); len(some) == 2000 {
-			made, err := s.CreateMany(ctx, some)
+		if batch = append(batch, m); len(batch) == 2000 {
+			made, err := s.CreateMany(ctx, batch)
 			require.OK(t)(err)
 			for _, m := range made {
 				ids = append(ids, m.ID)
 			}
-			some = nil
+			batch = nil
 		}
 	}
 	count := func(want int, conds ...model.Cond) {
@@ -160,7 +161,7 @@ func TestLargeSets(t *testing.T) {
 		got, err := s.Count(ctx, conds...)
 		few, err2 := s.Find(conds...).CountUpTo(ctx, 7)
 		if int(got) != want || int(few) != min(want, 7) || err != nil || err2 != nil {
-			t.Errorf("%d and %d, want %d; %v, %v", got, few, want, err, err2)
+			t.Errorf("Count = %d, %v; CountUpTo(7) = %d, %v; want %d", got, err, few, err2, want)
 		}
 	}
 	count(n/2, model.Eq("even", true))
@@ -174,7 +175,7 @@ func TestLargeSets(t *testing.T) {
 	count(n/2+n/6, model.Or(model.Eq("even", true), model.Eq("third", 0)))
 	facets, err := s.Find(model.Eq("even", true), model.Eq("tags", "all")).CountBy(ctx, "third", 2)
 	if err != nil || !slices.Equal(facets, []model.ValueCount{{Value: "0", Count: int64(n / 6)}, {Value: "1", Count: int64(n / 6)}}) {
-		t.Errorf("%v, %v", facets, err)
+		t.Errorf("CountBy = %v, %v; want 0 and 1, %d times each", facets, err, n/6)
 	}
 	for _, q := range []*model.Query[member]{
 		s.Find(model.Eq("even", true), model.Eq("third", 0)).Newest(),
@@ -183,7 +184,7 @@ func TestLargeSets(t *testing.T) {
 	} {
 		var cursor string
 		size := n / 60
-		nth := func(i int) string { return ids[n-6*i] } // the n-th result
+		nth := func(i int) string { return ids[n-6*i] } // id of the result with index i
 		for page := range 3 {
 			p, err := q.Limit(size).After(cursor).Page(ctx)
 			if err != nil || len(p.Items) != size || p.Items[0].ID != nth(size*page) || p.Items[size-1].ID != nth(size*(page+1)-1) {
@@ -197,20 +198,20 @@ func TestLargeSets(t *testing.T) {
 		}
 		p, err := q.Limit(size / 2).Before(cursor).Page(ctx)
 		if err != nil || len(p.Items) != size/2 || p.Items[0].ID != nth(2*size-size/2) {
-			t.Fatalf("back: %v, %v", p.Items[:min(3, len(p.Items))], err)
+			t.Fatalf("previous page: %v, %v", p.Items[:min(3, len(p.Items))], err)
 		}
 	}
 }
 
-// Whichever command of CountBy fails, it returns the error.
+// CountBy returns the error of any of its commands.
 func TestCountByFails(t *testing.T) {
 	t.Parallel()
-	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
+	forEachLayout(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		cut := &failing{Client: client}
 		cut.left.Store(math.MaxInt64)
 		citizens := store[citizen](t, cut, opt)
 		for i := range 10 {
-			createdOf(t, citizens, citizen{Name: fmt.Sprint(i % 2), Email: fmt.Sprint(i), City: "Rome", Age: i})
+			mustCreate(t, citizens, citizen{Name: fmt.Sprint(i % 2), Email: fmt.Sprint(i), City: "Rome", Age: i})
 		}
 		for _, q := range []*model.Query[citizen]{
 			citizens.Find(), citizens.Find(model.Eq("name", "1")), citizens.Find(model.Eq("city", "Rome"), model.AtLeast("age", 3)),
@@ -221,7 +222,7 @@ func TestCountByFails(t *testing.T) {
 				if err == nil && len(counts) > 0 {
 					break
 				} else if err == nil {
-					t.Fatalf("after %d commands: %v, and no error", left, counts)
+					t.Fatalf("CountBy = %v without an error after %d commands", counts, left)
 				}
 			}
 			cut.left.Store(math.MaxInt64)

@@ -26,6 +26,7 @@ type versionedPet struct {
 	Version int64  `redis:",version"`
 }
 
+// dumpOf returns the DUMP of a key.
 func dumpOf(t *testing.T, client rueidis.Client, key string) string {
 	t.Helper()
 	dump, err := client.Do(t.Context(), client.B().Dump().Key(key).Build()).ToString()
@@ -35,7 +36,7 @@ func dumpOf(t *testing.T, client rueidis.Client, key string) string {
 	return dump
 }
 
-// Delete removes records, but no keys of other programs that look like records.
+// Delete deletes records, but no keys of other programs that look like records.
 func TestDeleteOfForeignKeys(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 3} {
@@ -56,26 +57,26 @@ func TestDeleteOfForeignKeys(t *testing.T) {
 			redisDo(t, client, strings.Fields(fmt.Sprintf(test.command, key))...)
 			before := dumpOf(t, client, key)
 			if err := pets.Delete(t.Context(), id); !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.message) || !strings.Contains(err.Error(), key) {
-				t.Errorf("Delete(%q): %v", id, err)
+				t.Errorf("Delete(%q): %v; want %v and %q", id, err, test.want, test.message)
 			}
 			if dumpOf(t, client, key) != before {
 				t.Errorf("%s was changed", key)
 			}
 		}
 		if n, err := pets.Len(t.Context()); n != 0 || err != nil {
-			t.Errorf("%d records, %v", n, err)
+			t.Errorf("%d records, %v; want none", n, err)
 		}
 		opt.Adopt = func(id string) bool { return id == "ann" }
 		adopting := store[pet](t, client, opt)
-		checked(t, adopting.Delete(t.Context(), "ann"))
+		checkErr(t, adopting.Delete(t.Context(), "ann"))
 		require.Fails(t, model.ErrUnknown)(adopting.Delete(t.Context(), "ann:settings"))
 		require.Fails(t, model.ErrNotFound)(adopting.Delete(t.Context(), "ann"))
 		// A record that has lost its content still belongs to the model.
-		createdOf(t, pets, pet{ID: "bo", Name: "Bo"})
-		d := damaging{t, client, opt}
+		mustCreate(t, pets, pet{ID: "bo", Name: "Bo"})
+		d := damager{t, client, opt}
 		d.do("HDEL", d.keyIn("bo", "content"), "bo")
-		checked(t, pets.Delete(t.Context(), "bo"))
-		checked(t, errOf(pets.Repair(t.Context(), maintain.Options{})))
+		checkErr(t, pets.Delete(t.Context(), "bo"))
+		checkErr(t, errOf(pets.Repair(t.Context(), maintain.Options{})))
 		checkVerify(t, pets)
 	}
 }
@@ -110,32 +111,32 @@ func TestWritesOfForeignKeys(t *testing.T) {
 		},
 	} {
 		if err := write(); err == nil || !strings.Contains(err.Error(), "config") {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: %v; want an error that names config", what, err)
 		}
 	}
 	for _, key := range []string{"pet:config", "versioned:config"} {
 		if text, err := client.Do(t.Context(), client.B().Get().Key(key).Build()).ToString(); text != "precious" || err != nil {
-			t.Errorf("%q, %v", text, err)
+			t.Errorf("%s holds %q, %v; want precious", key, text, err)
 		}
 	}
 	for _, name := range []string{"pet", "versioned"} {
 		for _, key := range []string{".content", ".all", ".by.name", ".by.name:x"} {
 			if n, err := client.Do(t.Context(), client.B().Exists().Key(name+key).Build()).AsInt64(); n != 0 || err != nil {
-				t.Errorf("there is a key %s%s, %v", name, key, err)
+				t.Errorf("key %s%s was written, %v", name, key, err)
 			}
 		}
 	}
 }
 
-// A model whose ids are numbers or ULIDs does not treat other keys as records, such as those of
-// a model called user:session.
+// A model whose ids are numbers or ULIDs does not treat keys of other models as records, such as
+// those of a model called pet:tag.
 func TestIDsOfOtherModels(t *testing.T) {
 	t.Parallel()
 	for _, ids := range []model.IDs{model.Counter, model.ULID} {
 		client := redistest.DB(t).Client(t)
 		pets := store[pet](t, client, model.Options{Name: "pet", IDs: ids})
 		tags := store[pet](t, client, model.Options{Name: "pet:tag", IDs: model.ClientAssigned})
-		createdOf(t, tags, pet{ID: "x", Name: "tag"})
+		mustCreate(t, tags, pet{ID: "x", Name: "tag"})
 		before := dumpOf(t, client, "pet:tag:x")
 		for what, use := range map[string]func(id string) error{
 			"Get":    func(id string) error { _, err := pets.Get(t.Context(), id); return err },
@@ -154,14 +155,14 @@ func TestIDsOfOtherModels(t *testing.T) {
 		} {
 			for _, id := range []string{"tag:x", "x", "01"} {
 				if err := use(id); !errors.Is(err, model.ErrNotFound) {
-					t.Errorf("%s, %s of %q: %v", ids, what, id, err)
+					t.Errorf("%s, %s of %q: %v; want ErrNotFound", ids, what, id, err)
 				}
 			}
 		}
 		require.Gives(t, false)(pets.Has(t.Context(), "tag:x"))
-		none[pet](t)(pets.GetMany(t.Context(), "tag:x"))
+		checkEmpty[pet](t)(pets.GetMany(t.Context(), "tag:x"))
 		if dumpOf(t, client, "pet:tag:x") != before {
-			t.Error("it was changed")
+			t.Error("pet:tag:x was changed")
 		}
 	}
 }

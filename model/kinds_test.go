@@ -57,14 +57,15 @@ type Base struct {
 	Rune rune
 }
 
-func everythingDrawn(t *rapid.T) everything {
+// drawEverything draws a record whose text is valid UTF-8.
+func drawEverything(t *rapid.T) everything {
 	text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "\x00\x01\xff", "<&>\u2028", strings.Repeat("é", 300)}))
 	moment := rapid.Custom(func(t *rapid.T) time.Time {
 		return time.Unix(rapid.Int64Range(-62135596799, 253402300799).Draw(t, "s"), rapid.Int64Range(0, 999999999).Draw(t, "ns")).UTC()
 	})
 	e := everything{
-		Base: Base{Word: valid8(text.Draw(t, "word")), Rune: rapid.Rune().Draw(t, "rune")},
-		S:    valid8(text.Draw(t, "s")), B: rapid.Bool().Draw(t, "b"), I8: rapid.Int8().Draw(t, "i8"), U: rapid.Uint64().Draw(t, "u"),
+		Base: Base{Word: toValidUTF8(text.Draw(t, "word")), Rune: rapid.Rune().Draw(t, "rune")},
+		S:    toValidUTF8(text.Draw(t, "s")), B: rapid.Bool().Draw(t, "b"), I8: rapid.Int8().Draw(t, "i8"), U: rapid.Uint64().Draw(t, "u"),
 		F: rapid.Float64Range(-math.MaxFloat64, math.MaxFloat64).Draw(t, "f"), F32: rapid.Float32().Draw(t, "f32"),
 		At: moment.Draw(t, "at"), Sec: moment.Draw(t, "sec").Truncate(time.Second), For: time.Duration(rapid.Int64().Draw(t, "for")),
 		Raw: rapid.SliceOf(rapid.Byte()).Draw(t, "raw"), L: rapid.SliceOf(rapid.Int()).Draw(t, "l"),
@@ -80,7 +81,7 @@ func everythingDrawn(t *rapid.T) everything {
 	return e
 }
 
-func valid8(s string) string { return strings.ToValidUTF8(s, "?") }
+func toValidUTF8(s string) string { return strings.ToValidUTF8(s, "?") }
 
 // A named byte slice is stored as bytes, and a struct that marshals itself is a field,
 // even if it is embedded.
@@ -95,12 +96,12 @@ func TestNamedAndEmbedded(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	files := store[file](t, client, model.Options{Name: "file"})
 	want := file{Hash: hash("\x00\xff"), Time: time.Unix(7, 0).UTC()}
-	want = createdOf(t, files, want)
+	want = mustCreate(t, files, want)
 	if got, err := files.Find(model.Eq("hash", hash("\x00\xff"))).First(t.Context()); err != nil || !reflect.DeepEqual(got, want) {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	if text, err := client.Do(t.Context(), client.B().Hget().Key("file:1").Field("hash").Build()).ToString(); err != nil || text != "\x00\xff" {
-		t.Errorf("%q, %v", text, err)
+		t.Errorf("the stored hash is %q, %v; want 00ff", text, err)
 	}
 }
 
@@ -109,7 +110,7 @@ func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	all := store[everything](t, redistest.DB(t).Client(t), model.Options{Name: "all"})
 	rapid.Check(t, func(r *rapid.T) {
-		e := everythingDrawn(r)
+		e := drawEverything(r)
 		e.Skip, e.note = "not stored", "neither"
 		created, err := all.Create(t.Context(), e)
 		if err != nil {
@@ -119,12 +120,12 @@ func TestRoundTrip(t *testing.T) {
 		e.Skip, e.note = "", ""
 		got, err := all.Get(t.Context(), fmt.Sprint(e.Key))
 		if err != nil || !same(got, e) {
-			r.Fatalf("%v\n%+v comes back as\n%+v", err, e, got)
+			r.Fatalf("read\n%+v, want\n%+v; %v", got, e, err)
 		}
 	})
 }
 
-// same compares records. An empty []byte must not be read as nil.
+// same reports whether two records are equal. An empty []byte does not equal nil.
 func same(a, b everything) bool {
 	if a.Big != nil && b.Big != nil && a.Big.Cmp(b.Big) == 0 {
 		a.Big, b.Big = nil, nil
@@ -140,21 +141,21 @@ func TestRoundTripZero(t *testing.T) {
 	}
 	client := redistest.DB(t).Client(t)
 	all := store[everything](t, client, model.Options{Name: "all"})
-	e := createdOf(t, all, everything{})
+	e := mustCreate(t, all, everything{})
 	if got, err := all.Get(t.Context(), fmt.Sprint(e.Key)); err != nil || !reflect.DeepEqual(got, e) {
-		t.Errorf("%+v comes back as %+v, %v", e, got, err)
+		t.Errorf("read %+v, want %+v; %v", got, e, err)
 	}
 	ids := store[only](t, client, model.Options{Name: "only", IDs: model.ClientAssigned})
-	createdOf(t, ids, only{"me"})
+	mustCreate(t, ids, only{"me"})
 	if got, err := ids.Get(t.Context(), "me"); err != nil || got.ID != "me" {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("Get: %+v, %v; want id me", got, err)
 	}
 	require.Fails(t, model.ErrTaken)(ids.Create(t.Context(), only{"me"}))
-	checked(t, errOf(ids.Save(t.Context(), only{"me"})))
+	checkErr(t, errOf(ids.Save(t.Context(), only{"me"})))
 	require.Fails(t, model.ErrNotFound)(ids.Save(t.Context(), only{"you"}))
 }
 
-// Values that cannot be stored are refused, naming the field, and nothing is written.
+// Create refuses values that cannot be stored, names the field, and writes nothing.
 func TestBadValues(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -168,15 +169,16 @@ func TestBadValues(t *testing.T) {
 		"id \"-7\"":           {Key: -7},
 	} {
 		if _, err := all.Create(t.Context(), e); !errors.Is(err, model.ErrValue) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, expected %q", err, want)
+			t.Errorf("%v; want %q", err, want)
 		}
 	}
 	keys, err := client.Do(t.Context(), client.B().Keys().Pattern("all:*").Build()).AsStrSlice()
 	if len(keys) > 0 || err != nil {
-		t.Errorf("%v, %v", keys, err)
+		t.Errorf("keys %q, %v; want none", keys, err)
 	}
 }
 
+// manyInts returns the integers from 0 to n-1.
 func manyInts(n int) []int {
 	all := make([]int, n)
 	for i := range all {
@@ -185,8 +187,8 @@ func manyInts(n int) []int {
 	return all
 }
 
-// Records of other programs are read as far as possible: missing fields are zero, unknown
-// fields are kept, and damaged ones are reported with key and field.
+// Records of other programs are read as far as possible: missing fields are zero, unknown fields
+// are kept, and damaged fields are reported with key and field.
 func TestWrittenByOthers(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -205,7 +207,7 @@ func TestWrittenByOthers(t *testing.T) {
 	}
 	require.OK(t)(hashes.Save(t.Context(), got))
 	if colour, err := client.Do(t.Context(), client.B().Hget().Key("h:1").Field("colour").Build()).ToString(); colour != "red" {
-		t.Errorf("the unknown field is %q, %v", colour, err)
+		t.Errorf("the unknown field is %q, %v; want red", colour, err)
 	}
 	run("HSET", "h:2", "i8", "1000")
 	run("SET", "h:3", "a string")
@@ -225,7 +227,7 @@ func TestWrittenByOthers(t *testing.T) {
 			},
 		} {
 			if err := do(); !errors.Is(err, model.ErrCorrupt) || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("%s %s: %v, expected %q", name, test.id, err, test.want)
+				t.Errorf("%s %s: %v; want %q", name, test.id, err, test.want)
 			}
 		}
 	}
@@ -239,7 +241,7 @@ func TestWrittenByOthers(t *testing.T) {
 	}
 }
 
-// With its keys named accordingly, a model writes an existing layout.
+// With Options.Keys, a model writes an existing layout.
 func TestExistingLayout(t *testing.T) {
 	t.Parallel()
 	type legacy struct {
@@ -249,18 +251,18 @@ func TestExistingLayout(t *testing.T) {
 	}
 	client := redistest.DB(t).Client(t)
 	users := store[legacy](t, client, model.Options{Name: "user", Keys: model.Keys{Counter: "next_user_id", Unique: map[string]string{"username": "users"}}})
-	createdOf(t, users, legacy{Name: "Antirez", Time: time.Unix(1700000000, 0)})
+	mustCreate(t, users, legacy{Name: "Antirez", Time: time.Unix(1700000000, 0)})
 	for _, test := range []struct{ key, field, want string }{
 		{"user:1", "username", "Antirez"},
 		{"user:1", "time", "1700000000"},
 		{"users", "antirez", "1"},
 	} {
 		if got, err := client.Do(t.Context(), client.B().Hget().Key(test.key).Field(test.field).Build()).ToString(); got != test.want || err != nil {
-			t.Errorf("%s of %s is %q, %v", test.field, test.key, got, err)
+			t.Errorf("field %s of %s is %q, %v; want %q", test.field, test.key, got, err, test.want)
 		}
 	}
-	if n, err := client.Do(t.Context(), client.B().Get().Key("next_user_id").Build()).ToString(); n != "20" || err != nil { // a process reserves twenty at a time
-		t.Errorf("the counter is %s, %v", n, err)
+	if n, err := client.Do(t.Context(), client.B().Get().Key("next_user_id").Build()).ToString(); n != "20" || err != nil { // a process reserves 20 ids at a time
+		t.Errorf("the counter is %s, %v; want 20", n, err)
 	}
 }
 
@@ -271,7 +273,7 @@ func TestCachedReads(t *testing.T) {
 	client := server.Client(t)
 	opt := model.Options{Name: "citizen", Cache: time.Minute}
 	citizens := store[citizen](t, client, opt)
-	c := createdOf(t, citizens, citizen{Email: "a@x"})
+	c := mustCreate(t, citizens, citizen{Email: "a@x"})
 	for range 3 {
 		if got, err := citizens.Get(t.Context(), c.ID); err != nil || got.Email != "a@x" {
 			t.Fatal(got, err)
@@ -282,7 +284,7 @@ func TestCachedReads(t *testing.T) {
 	}
 	calls, err := client.Do(t.Context(), client.B().Info().Section("commandstats").Build()).ToString()
 	if err != nil || !strings.Contains(calls, "cmdstat_pttl:calls=2,") { // one per cached id
-		t.Errorf("%s, %v", calls, err)
+		t.Errorf("commands %s, %v; want 2 calls of PTTL", calls, err)
 	}
 	other := store[citizen](t, server.Client(t), model.Options{Name: "citizen"})
 	if _, err := other.Update(t.Context(), c.ID, func(c *citizen) error { c.Age = 7; return nil }); err != nil {
@@ -319,13 +321,13 @@ func TestNegativeZero(t *testing.T) {
 				for _, second := range []zeros{{One: zero}, {One: 1, Many: []float32{float32(zero)}}, {One: 1, Maybe: &zero}} {
 					second.ID = "second"
 					if _, err := s.Create(ctx, second); !errors.Is(err, model.ErrTaken) {
-						t.Errorf("%+v beside %+v: %v", second, first, err)
-						checked(t, s.Delete(ctx, second.ID))
+						t.Errorf("Create of %+v beside %+v: %v; want ErrTaken", second, first, err)
+						checkErr(t, s.Delete(ctx, second.ID))
 					}
 				}
 				for _, field := range []string{"one", "many", "maybe"} {
 					if found, err := s.Find(model.Eq(field, zero)).First(ctx); err != nil || found.ID != first.ID {
-						t.Errorf("%s is %g: %+v, %v", field, zero, found, err)
+						t.Errorf("%s = %g: found %+v, %v; want %s", field, zero, found, err, first.ID)
 					}
 				}
 			}
@@ -337,13 +339,13 @@ func TestNegativeZero(t *testing.T) {
 		s = store[zeros](t, client, opt)
 		require.OK(t)(s.Repair(ctx, maintain.Options{}))
 		if found, err := s.GetBy(ctx, "one", 0); err != nil || found.ID != "old" {
-			t.Errorf("%+v, %v", found, err)
+			t.Errorf("GetBy: %+v, %v; want old", found, err)
 		}
 		require.Fails(t, model.ErrTaken)(s.Create(ctx, zeros{ID: "second"}))
 	}
 }
 
-// priced is found by the value of its decimals, not by their text.
+// priced is found by the values of its decimals, not by their text.
 type priced struct {
 	ID    string            `redis:",id"`
 	Price decimal.Decimal   `redis:"price,range"`
@@ -359,48 +361,48 @@ func (priced) Indexes() []model.Index[priced] {
 
 func TestDecimals(t *testing.T) {
 	t.Parallel()
-	layouts(t, "item", func(t *testing.T, client rueidis.Client, opt model.Options) {
+	forEachLayout(t, "item", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		ctx, s := t.Context(), store[priced](t, client, opt)
-		of := func(text string) decimal.Decimal {
+		parse := func(text string) decimal.Decimal {
 			d, err := decimal.Parse(text)
-			checked(t, err)
+			checkErr(t, err)
 			return d
 		}
 		for _, text := range []string{"9.50", "10", "100.25", "-1", "2", "-0.5", "1000000000000.000000001"} {
-			d := of(text)
-			createdOf(t, s, priced{Price: d, Was: &d, Code: d, All: []decimal.Decimal{d, of("7.0")}, City: "a"})
+			d := parse(text)
+			mustCreate(t, s, priced{Price: d, Was: &d, Code: d, All: []decimal.Decimal{d, parse("7.0")}, City: "a"})
 		}
-		ids := func(q *model.Query[priced], want string) {
+		checkPrices := func(q *model.Query[priced], want string) {
 			t.Helper()
 			got := ""
 			for x, err := range q.All(ctx) {
-				checked(t, err)
+				checkErr(t, err)
 				got += x.Price.String() + " "
 			}
 			if got != want {
-				t.Errorf("%s, not %s", got, want)
+				t.Errorf("prices %q, want %q", got, want)
 			}
 		}
-		ids(s.Find(model.Between("price", 5, 20)).OrderBy("price"), "9.50 10 ")
-		ids(s.Find(model.Between("price", of("5"), "20.000")).OrderBy("price desc"), "10 9.50 ")
-		ids(s.Find(model.Below("price", 2.0)).OrderBy("price"), "-1 -0.5 ")
-		ids(s.Find().OrderBy("price"), "-1 -0.5 2 9.50 10 100.25 1000000000000.000000001 ")
-		ids(s.Find(model.Eq("city", "a")).OrderBy("price desc").Limit(2), "1000000000000.000000001 100.25 ")
-		ids(s.Find(model.Eq("price", of("10.00"))), "10 ")
-		ids(s.Find(model.Eq("was", of("10.00"))), "10 ")
-		ids(s.Find(model.Eq("was", 9.5)), "9.50 ")
-		ids(s.Find(model.Eq("code", of("2.0"))), "2 ")
-		ids(s.Find(model.Eq("all", of("100.2500"))), "100.25 ")
+		checkPrices(s.Find(model.Between("price", 5, 20)).OrderBy("price"), "9.50 10 ")
+		checkPrices(s.Find(model.Between("price", parse("5"), "20.000")).OrderBy("price desc"), "10 9.50 ")
+		checkPrices(s.Find(model.Below("price", 2.0)).OrderBy("price"), "-1 -0.5 ")
+		checkPrices(s.Find().OrderBy("price"), "-1 -0.5 2 9.50 10 100.25 1000000000000.000000001 ")
+		checkPrices(s.Find(model.Eq("city", "a")).OrderBy("price desc").Limit(2), "1000000000000.000000001 100.25 ")
+		checkPrices(s.Find(model.Eq("price", parse("10.00"))), "10 ")
+		checkPrices(s.Find(model.Eq("was", parse("10.00"))), "10 ")
+		checkPrices(s.Find(model.Eq("was", 9.5)), "9.50 ")
+		checkPrices(s.Find(model.Eq("code", parse("2.0"))), "2 ")
+		checkPrices(s.Find(model.Eq("all", parse("100.2500"))), "100.25 ")
 		var taken *model.TakenError
-		if _, err := s.Create(ctx, priced{Code: of("10.00")}); !errors.As(err, &taken) || taken.Field != "code" {
-			t.Error(err)
+		if _, err := s.Create(ctx, priced{Code: parse("10.00")}); !errors.As(err, &taken) || taken.Field != "code" {
+			t.Errorf("Create: %v; want a TakenError of field code", err)
 		}
-		checked(t, errOf(s.Create(ctx, priced{Code: of("1.0000000000000001")})))
-		require.Fails(t, model.ErrValue, "9 digits after the point")(s.Create(ctx, priced{Price: of("0.0000000001")}))
+		checkErr(t, errOf(s.Create(ctx, priced{Code: parse("1.0000000000000001")})))
+		require.Fails(t, model.ErrValue, "9 digits after the point")(s.Create(ctx, priced{Price: parse("0.0000000001")}))
 		require.Gives(t, 7)(s.Count(ctx, model.Eq("all", 7)))
 		checkVerify(t, s)
 		m, err := model.Open(ctx, client, opt.Name)
-		checked(t, err)
+		checkErr(t, err)
 		require.Gives(t, 2)(m.Find(model.Between("price", 5, "20")).Count(ctx))
 	})
 }
@@ -418,8 +420,8 @@ func TestBoundsBeyondATypeAndFloat32(t *testing.T) {
 	}
 	ctx, s := t.Context(), store[number](t, redistest.DB(t).Client(t), model.Options{Name: "n"})
 	u := uint64(math.MaxUint64)
-	createdOf(t, s, number{I: 127, U: &u, F: 0.1, L: []uint16{255}})
-	createdOf(t, s, number{I: -128, F: 0.7})
+	mustCreate(t, s, number{I: 127, U: &u, F: 0.1, L: []uint16{255}})
+	mustCreate(t, s, number{I: -128, F: 0.7})
 	for _, test := range []struct {
 		cond model.Cond
 		want int64
@@ -465,8 +467,8 @@ func TestBoundsBeyondATypeAndFloat32(t *testing.T) {
 	}
 }
 
-// A record whose id does not fit into its type is not written, and the caller gets back its own
-// record.
+// Create does not write a record if the next id does not fit into the type of the id, and returns
+// the record unchanged.
 func TestIDsRunOut(t *testing.T) {
 	t.Parallel()
 	type small struct {
@@ -476,16 +478,16 @@ func TestIDsRunOut(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	s := store[small](t, client, model.Options{Name: "small"})
 	redisDo(t, client, "SET", "next_small_id", "254")
-	if got := createdOf(t, s, small{N: 1}); got.ID != 255 {
-		t.Error(got)
+	if got := mustCreate(t, s, small{N: 1}); got.ID != 255 {
+		t.Errorf("created %+v, want id 255", got)
 	}
 	if got, err := s.Create(t.Context(), small{N: 2}); !errors.Is(err, model.ErrValue) || got != (small{N: 2}) {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("Create: %+v, %v; want ErrValue", got, err)
 	}
 	if got, err := s.CreateMany(t.Context(), []small{{N: 3}}); !errors.Is(err, model.ErrValue) || got[0] != (small{N: 3}) {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("CreateMany: %+v, %v; want ErrValue", got, err)
 	}
 	if got, err := s.Get(t.Context(), "256"); err == nil || got != (small{}) {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("Get: %+v, %v; want an error", got, err)
 	}
 }

@@ -21,9 +21,9 @@ import (
 	"retwis/model"
 )
 
-// After random writes through two stores of a model, with any options and with or without
-// computed indexes, the records, sets and lists equal those of maps in memory, and every query
-// returns what a loop over the maps finds. In the end Verify finds no problem, and deleted
+// After random writes through one or two stores of a model, with random options and with or
+// without computed indexes, the records, sets and lists equal those of maps in memory, and every
+// query returns what a loop over the maps finds. At the end, Verify finds no problem, and deleted
 // records leave no key behind.
 func TestAgainstMaps(t *testing.T) {
 	t.Parallel()
@@ -36,13 +36,13 @@ func TestAgainstMaps(t *testing.T) {
 		r.Repeat(map[string]func(*rapid.T){
 			"create": m.create, "create many": m.createMany, "put": m.put, "put many": m.putMany, "save": m.save,
 			"update": m.update, "patch": m.patch, "update all": m.updateAll, "incr": m.incr, "touch": m.touch, "delete": m.remove,
-			"read": m.read, "set": m.inTurn(m.set), "list": m.inTurn(m.list), "find": m.find, "find again": m.find, "find among": m.findAmong, "find one": m.findOne,
+			"read": m.read, "set": m.repeat(m.set), "list": m.repeat(m.list), "find": m.find, "find again": m.find, "find among": m.findAmong, "find one": m.findOne,
 		})
 		m.end(r)
 		answered += m.answered
 	})
 	if answered == 0 {
-		t.Error("no query was answered")
+		t.Error("no query on an index that lacks records was answered")
 	}
 }
 
@@ -57,8 +57,8 @@ type machine struct {
 	parts    int
 	records  map[string]*thing
 	ended    []thing         // deleted and expired things
-	born     map[string]int  // number of the call that created a record
-	unswept  map[string]bool // ids of expired records: a new record can take the place of an old one
+	born     map[string]int  // number of the call that created a record, for byCreation
+	unswept  map[string]bool // ids of expired records that are not deleted: a new record may keep the old position
 	calls    int
 	sets     map[string]map[string]bool
 	lists    map[string][]string
@@ -73,7 +73,7 @@ func newMachine(t *testing.T, r *rapid.T, client, other rueidis.Client, name str
 		ctx: t.Context(), client: client, name: name, ids: opt.IDs, parts: opt.Partitions,
 		records: map[string]*thing{}, born: map[string]int{}, unswept: map[string]bool{}, sets: map[string]map[string]bool{}, lists: map[string][]string{},
 	}
-	if rapid.Bool().Draw(r, "cache") { // writes of other stores are not seen immediately
+	if rapid.Bool().Draw(r, "cache") { // only one store: a cache does not see writes of other stores immediately
 		opt.Cache = time.Minute
 	} else {
 		m.stores = append(m.stores, store[thing](t, client, opt))
@@ -87,7 +87,7 @@ func (m *machine) store(r *rapid.T) *model.Store[thing] {
 	return m.stores[rapid.IntRange(0, len(m.stores)-1).Draw(r, "store")]
 }
 
-// id draws the id of a record, of a deleted or expired one, or of no record.
+// id draws the id of a record, the id of a deleted or expired record, or an unused id.
 func (m *machine) id(r *rapid.T) string {
 	ids := append(slices.Sorted(maps.Keys(m.records)), "none")
 	if len(m.ended) > 0 {
@@ -96,8 +96,7 @@ func (m *machine) id(r *rapid.T) string {
 	return some(r, "id", ids...)
 }
 
-// newID draws an id for a new record that the caller must choose or, with a counter, may
-// choose.
+// newID draws an id for a new record. An empty id lets the store choose.
 func (m *machine) newID(r *rapid.T) string {
 	switch m.ids {
 	case model.ClientAssigned:
@@ -108,7 +107,7 @@ func (m *machine) newID(r *rapid.T) string {
 	return ""
 }
 
-// draw draws a record whose unique values others may have.
+// draw draws a record whose unique values other records may have.
 func (m *machine) draw(r *rapid.T) thing {
 	m.writes++
 	x := drawThing(r, m.writes)
@@ -139,6 +138,7 @@ func (m *machine) drawFree(r *rapid.T) thing {
 	return x
 }
 
+// past reports whether a record has expired.
 func past(x *thing) bool { return !x.Expires.IsZero() && x.Expires.Before(day) }
 
 // clashes reports whether two records have the same unique value.
@@ -159,18 +159,20 @@ func (m *machine) owner(x *thing) string {
 	return ""
 }
 
-func text(x thing) string {
+// toJSON formats a record for comparisons and messages.
+func toJSON(x thing) string {
 	s, err := json.Marshal(x)
 	return fmt.Sprintf("%s %v", s, err)
 }
 
-// wrote checks the outcome of writing a whole record since a time, and records it.
-func (m *machine) wrote(r *rapid.T, given, got thing, version int64, from time.Time, err error) {
+// checkWrite checks the outcome of a write of a whole record that began at from, and updates the
+// maps.
+func (m *machine) checkWrite(r *rapid.T, given, got thing, version int64, from time.Time, err error) {
 	old := m.records[given.ID]
 	var taken *model.TakenError
 	if m.owner(&given) != "" {
 		if !errors.As(err, &taken) || m.records[taken.Owner] == nil || taken.Owner == given.ID || !clashes(&given, m.records[taken.Owner]) {
-			r.Fatalf("%s is taken by %s: %v", text(given), m.owner(&given), err)
+			r.Fatalf("%s is taken by %s: %v", toJSON(given), m.owner(&given), err)
 		}
 		return
 	}
@@ -179,7 +181,7 @@ func (m *machine) wrote(r *rapid.T, given, got thing, version int64, from time.T
 	}
 	given.ID = got.ID
 	if past(&given) { // then Put returns no version
-		m.gone(given.ID)
+		m.forget(given.ID)
 		m.ended, m.unswept[given.ID] = append(m.ended, given), true
 		return
 	}
@@ -190,29 +192,29 @@ func (m *machine) wrote(r *rapid.T, given, got thing, version int64, from time.T
 		}
 	}
 	if given.Version = version; old == nil || version > old.Version {
-		near(r, "updated", got.Changed, from)
+		checkTime(r, "updated", got.Changed, from)
 		given.Changed = got.Changed
 	}
 	if old == nil {
-		near(r, "created", got.Made, from)
+		checkTime(r, "created", got.Made, from)
 		given.Made = got.Made
 		m.born[given.ID] = m.calls
 	}
-	if text(given) != text(got) {
-		r.Fatalf("written\n%s, not\n%s", text(got), text(given))
+	if toJSON(given) != toJSON(got) {
+		r.Fatalf("wrote\n%s, want\n%s", toJSON(got), toJSON(given))
 	}
 	m.records[given.ID] = &given
 }
 
-// near checks a time that the store has set since from, with a tolerance of a minute.
-func near(r *rapid.T, what string, at, from time.Time) {
+// checkTime checks a time that the store has set since from, with a tolerance of a minute.
+func checkTime(r *rapid.T, what string, at, from time.Time) {
 	if at.Before(from.Add(-time.Minute)) || at.After(time.Now().Add(time.Minute)) {
-		r.Fatalf("%s is %v, not between %v and %v", what, at, from, time.Now())
+		r.Fatalf("%s is %v, want between %v and %v", what, at, from, time.Now())
 	}
 }
 
-// gone removes a deleted or expired record from the model.
-func (m *machine) gone(id string) {
+// forget removes a deleted or expired record from the maps.
+func (m *machine) forget(id string) {
 	if x := m.records[id]; x != nil {
 		m.ended = append(m.ended, *x)
 	}
@@ -242,22 +244,22 @@ func (m *machine) create(r *rapid.T) {
 	m.calls++
 	from := time.Now()
 	got, err := m.store(r).Create(m.ctx, given)
-	m.created(r, given, got, from, err)
+	m.checkCreate(r, given, got, from, err)
 }
 
-// created checks the outcome of creating a record.
-func (m *machine) created(r *rapid.T, given, got thing, from time.Time, err error) {
+// checkCreate checks the outcome of creating a record.
+func (m *machine) checkCreate(r *rapid.T, given, got thing, from time.Time, err error) {
 	var taken *model.TakenError
 	if given.ID != "" && m.records[given.ID] != nil {
 		if !errors.As(err, &taken) {
-			r.Fatalf("id %s is taken: %v", given.ID, err)
+			r.Fatalf("Create with the used id %s: %v; want a TakenError", given.ID, err)
 		}
 		return
 	}
 	if err == nil && m.records[got.ID] != nil {
-		r.Fatalf("id %s is given twice", got.ID)
+		r.Fatalf("Create assigned the used id %s", got.ID)
 	}
-	m.wrote(r, given, got, 1, from, err)
+	m.checkWrite(r, given, got, 1, from, err)
 }
 
 // createMany writes records, some of which may be refused.
@@ -282,12 +284,12 @@ func (m *machine) createAll(r *rapid.T, s *model.Store[thing], all []thing) {
 	from := time.Now()
 	got, err := s.CreateMany(m.ctx, all)
 	refused := refusedOf(r, err)
-	for _, bad := range []bool{false, true} { // first those that can cause others in the batch to be refused
+	for _, isRefused := range []bool{false, true} { // written records first: they can be why others in the batch are refused
 		for i := range all {
-			if (refused[i] != nil) == bad {
-				m.created(r, all[i], got[i], from, refused[i])
+			if (refused[i] != nil) == isRefused {
+				m.checkCreate(r, all[i], got[i], from, refused[i])
 			}
-			if m.parts == 1 { // the order of the slice
+			if m.parts == 1 { // records are created in slice order
 				m.calls++
 			}
 		}
@@ -329,7 +331,7 @@ func (m *machine) put(r *rapid.T) {
 	m.calls++
 	from := time.Now()
 	got, err := m.store(r).Put(m.ctx, given)
-	m.wrote(r, given, got, m.next(given.ID), from, err)
+	m.checkWrite(r, given, got, m.next(given.ID), from, err)
 }
 
 func (m *machine) putMany(r *rapid.T) {
@@ -343,7 +345,7 @@ func (m *machine) putMany(r *rapid.T) {
 	got, err := m.store(r).PutMany(m.ctx, all)
 	refused := refusedOf(r, err)
 	for i := range all {
-		m.wrote(r, all[i], got[i], m.next(all[i].ID), from, refused[i])
+		m.checkWrite(r, all[i], got[i], m.next(all[i].ID), from, refused[i])
 	}
 }
 
@@ -358,19 +360,20 @@ func (m *machine) save(r *rapid.T) {
 	got, err := m.store(r).Save(m.ctx, given)
 	switch {
 	case m.records[id] == nil:
-		m.missing(r, err)
+		m.checkMissing(r, err)
 	case stale:
 		if !errors.Is(err, model.ErrConflict) {
-			r.Fatalf("an old version: %v", err)
+			r.Fatalf("Save of an old version: %v; want ErrConflict", err)
 		}
 	default:
-		m.wrote(r, given, got, m.next(id), from, err)
+		m.checkWrite(r, given, got, m.next(id), from, err)
 	}
 }
 
-func (m *machine) missing(r *rapid.T, err error) {
+// checkMissing checks the error for a record that does not exist.
+func (m *machine) checkMissing(r *rapid.T, err error) {
 	if !errors.Is(err, model.ErrNotFound) {
-		r.Fatalf("a record that does not exist: %v", err)
+		r.Fatalf("missing record: %v; want ErrNotFound", err)
 	}
 }
 
@@ -387,28 +390,28 @@ func (m *machine) update(r *rapid.T) {
 		x.ID = stored
 		return nil
 	})
-	m.changed(r, id, given, got, from, err)
+	m.checkChange(r, id, given, got, from, err)
 }
 
-// changed is like wrote, for a record that is not written if nothing changes.
-func (m *machine) changed(r *rapid.T, id string, given, got thing, from time.Time, err error) {
+// checkChange is like checkWrite, for a record that is not written if nothing changes.
+func (m *machine) checkChange(r *rapid.T, id string, given, got thing, from time.Time, err error) {
 	old := m.records[id]
 	if old == nil {
-		m.missing(r, err)
+		m.checkMissing(r, err)
 		return
 	}
 	given.ID = id
 	version := old.Version + 1
 	same := given
 	same.Hits, same.Total, same.Plain, same.Made, same.Changed, same.Version = old.Hits, old.Total, old.Plain, old.Made, old.Changed, old.Version
-	if text(same) == text(*old) {
+	if toJSON(same) == toJSON(*old) {
 		version = old.Version
 	}
-	m.wrote(r, given, got, version, from, err)
+	m.checkWrite(r, given, got, version, from, err)
 }
 
 func (m *machine) patch(r *rapid.T) {
-	from, id := m.draw(r), m.id(r)
+	drawn, id := m.draw(r), m.id(r)
 	var given thing
 	if old := m.records[id]; old != nil {
 		given = *old
@@ -417,30 +420,30 @@ func (m *machine) patch(r *rapid.T) {
 	for _, f := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"age", "mail", "nicks", "tags", "city", "name", "expires", "score", "due", "seat"}), 1, 4, rapid.ID[string]).Draw(r, "fields") {
 		switch f {
 		case "age":
-			values[f], given.Age = from.Age, from.Age
+			values[f], given.Age = drawn.Age, drawn.Age
 		case "mail":
-			values[f], given.Mail = from.Mail, from.Mail
+			values[f], given.Mail = drawn.Mail, drawn.Mail
 		case "nicks":
-			values[f], given.Nicks = from.Nicks, from.Nicks
+			values[f], given.Nicks = drawn.Nicks, drawn.Nicks
 		case "tags":
-			values[f], given.Tags = from.Tags, from.Tags
+			values[f], given.Tags = drawn.Tags, drawn.Tags
 		case "city":
-			values[f], given.City = from.City, from.City
+			values[f], given.City = drawn.City, drawn.City
 		case "name":
-			values[f], given.Name = from.Name, from.Name
+			values[f], given.Name = drawn.Name, drawn.Name
 		case "expires":
-			values[f], given.Expires = from.Expires, from.Expires
+			values[f], given.Expires = drawn.Expires, drawn.Expires
 		case "score":
-			values[f], given.Score = from.Score, from.Score
+			values[f], given.Score = drawn.Score, drawn.Score
 		case "due":
-			values[f], given.Due = from.Due, from.Due
+			values[f], given.Due = drawn.Due, drawn.Due
 		case "seat":
-			values[f], given.Seat = from.Seat, from.Seat
+			values[f], given.Seat = drawn.Seat, drawn.Seat
 		}
 	}
-	begun := time.Now()
+	from := time.Now()
 	got, err := m.store(r).Patch(m.ctx, id, values)
-	m.changed(r, id, given, got, begun, err)
+	m.checkChange(r, id, given, got, from, err)
 }
 
 // updateAll changes or deletes the results of a query.
@@ -461,16 +464,16 @@ func (m *machine) updateAll(r *rapid.T) {
 			continue
 		}
 		if want++; deletes {
-			m.gone(id)
+			m.forget(id)
 			continue
 		}
 		got, err := m.stores[0].Get(m.ctx, id)
 		given := *x
 		given.Took = 5 * time.Second
-		m.wrote(r, given, got, x.Version+1, from, err)
+		m.checkWrite(r, given, got, x.Version+1, from, err)
 	}
 	if n != want || err != nil {
-		r.Fatalf("%d of %d, %v", n, want, err)
+		r.Fatalf("changed %d records, %v; want %d", n, err, want)
 	}
 }
 
@@ -482,7 +485,7 @@ func (m *machine) incr(r *rapid.T) {
 	sum, err := m.store(r).Incr(m.ctx, id, field, by)
 	old := m.records[id]
 	if old == nil {
-		m.missing(r, err)
+		m.checkMissing(r, err)
 		return
 	}
 	now := map[string]int64{"hits": int64(old.Hits), "plain": int64(old.Plain)}[field]
@@ -494,16 +497,16 @@ func (m *machine) incr(r *rapid.T) {
 	switch {
 	case field == "hits" && (next < -3 || next > 9):
 		if !errors.As(err, &bound) || !errors.Is(err, model.ErrBound) || bound.Value != now || sum != now {
-			r.Fatalf("%d+%d: %v", now, by, err)
+			r.Fatalf("Incr of %d by %d: %v", now, by, err)
 		}
 		return
 	case by > 0 && next < now || by < 0 && next > now:
 		if !errors.Is(err, model.ErrValue) {
-			r.Fatalf("%d+%d: %v", now, by, err)
+			r.Fatalf("Incr of %d by %d: %v", now, by, err)
 		}
 		return
 	case err != nil || sum != next:
-		r.Fatalf("%d+%d is %d, %v", now, by, sum, err)
+		r.Fatalf("Incr of %d by %d = %d, %v", now, by, sum, err)
 	}
 	x := *old
 	switch field {
@@ -522,20 +525,20 @@ func (m *machine) touch(r *rapid.T) {
 	s := m.store(r)
 	err := s.Touch(m.ctx, id, 100*time.Hour)
 	if m.records[id] == nil {
-		m.missing(r, err)
+		m.checkMissing(r, err)
 		return
 	}
 	got, err2 := s.Get(m.ctx, id)
 	if err != nil || err2 != nil {
 		r.Fatal(err, err2)
 	}
-	near(r, "expires", got.Expires.Add(-100*time.Hour), from)
+	checkTime(r, "expires", got.Expires.Add(-100*time.Hour), from)
 	given := *m.records[id]
 	given.Expires = got.Expires
 	if computes { // Touch is a Patch
-		m.changed(r, id, given, got, from, nil)
-	} else if m.records[id] = &given; text(got) != text(given) {
-		r.Fatalf("touched\n%s, not\n%s", text(got), text(given))
+		m.checkChange(r, id, given, got, from, nil)
+	} else if m.records[id] = &given; toJSON(got) != toJSON(given) {
+		r.Fatalf("after Touch\n%s, want\n%s", toJSON(got), toJSON(given))
 	}
 }
 
@@ -544,11 +547,11 @@ func (m *machine) remove(r *rapid.T) {
 	err := m.store(r).Delete(m.ctx, id)
 	delete(m.unswept, id)
 	if m.records[id] == nil {
-		m.missing(r, err)
+		m.checkMissing(r, err)
 	} else if err != nil {
 		r.Fatal(err)
 	}
-	m.gone(id)
+	m.forget(id)
 }
 
 // read reads records one by one, together, and by a unique value.
@@ -558,29 +561,29 @@ func (m *machine) read(r *rapid.T) {
 	has, err2 := s.Has(m.ctx, id)
 	x := m.records[id]
 	if err2 != nil || has != (x != nil) {
-		r.Fatalf("%s: %v, %v", id, has, err2)
+		r.Fatalf("Has(%s) = %v, %v; want %v", id, has, err2, x != nil)
 	}
 	if x == nil {
-		m.missing(r, err)
-	} else if err != nil || text(got) != text(*x) {
-		r.Fatalf("read\n%s, not\n%s, %v", text(got), text(*x), err)
+		m.checkMissing(r, err)
+	} else if err != nil || toJSON(got) != toJSON(*x) {
+		r.Fatalf("read\n%s, want\n%s, %v", toJSON(got), toJSON(*x), err)
 	}
 	mail := some(r, "mail", "m1", "m2", "m3", "m4")
 	got, err = s.GetBy(m.ctx, "mail", mail)
 	owner := m.owner(&thing{Mail: &mail, Row: -1})
 	if owner == "" {
-		m.missing(r, err)
+		m.checkMissing(r, err)
 	} else if err != nil || got.ID != owner {
-		r.Fatalf("%s is of %s, not of %s, %v", mail, got.ID, owner, err)
+		r.Fatalf("GetBy(mail, %s) = record %s, %v; want %s", mail, got.ID, err, owner)
 	}
 	ids := slices.Sorted(maps.Keys(m.records))
 	all, err := s.GetMany(m.ctx, append([]string{"none"}, ids...)...)
 	if err != nil || len(all) != len(ids) {
-		r.Fatal(len(all), ids, err)
+		r.Fatalf("GetMany of %q: %d records, %v", ids, len(all), err)
 	}
 	for i, id := range ids {
-		if text(all[i]) != text(*m.records[id]) {
-			r.Fatalf("read\n%s, not\n%s", text(all[i]), text(*m.records[id]))
+		if toJSON(all[i]) != toJSON(*m.records[id]) {
+			r.Fatalf("read\n%s, want\n%s", toJSON(all[i]), toJSON(*m.records[id]))
 		}
 	}
 }
@@ -590,8 +593,8 @@ func (m *machine) members(r *rapid.T) []string {
 	return rapid.SliceOfN(rapid.SampledFrom(append(slices.Sorted(maps.Keys(m.records)), "x", "", "y")), 0, 6).Draw(r, "members")
 }
 
-// inTurn applies an operation to a record several times.
-func (m *machine) inTurn(do func(r *rapid.T, id string)) func(*rapid.T) {
+// repeat applies an operation to a record several times.
+func (m *machine) repeat(do func(r *rapid.T, id string)) func(*rapid.T) {
 	return func(r *rapid.T) {
 		id := m.id(r)
 		for range rapid.IntRange(1, 6).Draw(r, "times") {
@@ -602,7 +605,7 @@ func (m *machine) inTurn(do func(r *rapid.T, id string)) func(*rapid.T) {
 
 // set changes the set of a record.
 func (m *machine) set(r *rapid.T, id string) {
-	values := m.andMany(r, m.members(r))
+	values := m.maybeMany(r, m.members(r))
 	set, want := m.store(r).Set("friends", id), map[string]bool{}
 	maps.Copy(want, m.sets[id])
 	var n, expected int
@@ -633,7 +636,7 @@ func (m *machine) set(r *rapid.T, id string) {
 		}
 	}
 	if m.records[id] == nil {
-		m.missingUnlessEmpty(r, err, len(values))
+		m.checkMissingUnlessEmpty(r, err, len(values))
 		return
 	}
 	got, err2 := slicesOf(set.All(m.ctx))
@@ -642,21 +645,21 @@ func (m *machine) set(r *rapid.T, id string) {
 	sorted := slices.Sorted(maps.Keys(want))
 	slices.Sort(got)
 	if err := errors.Join(err, err2, err3, err4); err != nil || n != expected || int(length) != len(want) || has != want["x"] || !slices.Equal(got, sorted) {
-		r.Fatalf("%d of %d, %.200q, not %.200q, %v", n, expected, got, sorted, err)
+		r.Fatalf("returned %d, want %d; members %.200q, want %.200q; %v", n, expected, got, sorted, err)
 	}
 	m.sets[id] = want
 }
 
-// missingUnlessEmpty expects ErrNotFound, unless the call has no values and so does not check
-// the record.
-func (m *machine) missingUnlessEmpty(r *rapid.T, err error, values int) {
+// checkMissingUnlessEmpty expects ErrNotFound, unless the call has no values and so does not
+// check the record.
+func (m *machine) checkMissingUnlessEmpty(r *rapid.T, err error, values int) {
 	if err != nil || values > 0 {
-		m.missing(r, err)
+		m.checkMissing(r, err)
 	}
 }
 
-// andMany sometimes appends more values than a command takes.
-func (m *machine) andMany(r *rapid.T, values []string) []string {
+// maybeMany sometimes appends more values than one command takes.
+func (m *machine) maybeMany(r *rapid.T, values []string) []string {
 	if rapid.IntRange(0, 5).Draw(r, "many") == 0 {
 		for i := range 2100 {
 			values = append(values, strconv.Itoa(i))
@@ -669,9 +672,9 @@ func (m *machine) andMany(r *rapid.T, values []string) []string {
 func (m *machine) list(r *rapid.T, id string) {
 	values := m.members(r)
 	list, want := m.store(r).List("history", id), slices.Clone(m.lists[id])
-	most := some(r, "most", 0, 1, 3, 10)
-	if most > 0 {
-		list = list.Max(most)
+	maxLen := some(r, "max", 0, 1, 3, 10)
+	if maxLen > 0 {
+		list = list.Max(maxLen)
 	}
 	n, expected := int64(0), int64(0)
 	var err error
@@ -680,8 +683,8 @@ func (m *machine) list(r *rapid.T, id string) {
 	case "back":
 		n, err = list.PushBack(m.ctx, values...)
 		want = append(want, values...)
-		if most > 0 && len(values) > 0 {
-			want = want[max(0, len(want)-most):]
+		if maxLen > 0 && len(values) > 0 {
+			want = want[max(0, len(want)-maxLen):]
 		}
 		expected = int64(len(want))
 	case "front":
@@ -689,8 +692,8 @@ func (m *machine) list(r *rapid.T, id string) {
 		for _, v := range values {
 			want = slices.Insert(want, 0, v)
 		}
-		if most > 0 && len(values) > 0 {
-			want = want[:min(most, len(want))]
+		if maxLen > 0 && len(values) > 0 {
+			want = want[:min(maxLen, len(want))]
 		}
 		expected = int64(len(want))
 	case "pop front", "pop back":
@@ -700,7 +703,7 @@ func (m *machine) list(r *rapid.T, id string) {
 		}
 		v, ok, err2 := pop(m.ctx)
 		if err = err2; m.records[id] != nil && (ok != (len(want) > 0) || ok && v != want[at]) {
-			r.Fatalf("%q, %v of %q", v, ok, want)
+			r.Fatalf("%s of %q: %q, %v", op, want, v, ok)
 		}
 		if len(want) > 0 {
 			want = slices.Delete(want, at, at+1)
@@ -714,25 +717,26 @@ func (m *machine) list(r *rapid.T, id string) {
 	case "clear":
 		err, values, want = list.Clear(m.ctx), nil, nil
 	default:
-		values = m.andMany(r, values)
+		values = m.maybeMany(r, values)
 		err = m.stores[0].List("history", id).Replace(m.ctx, values...)
 		want = values
 	}
 	if m.records[id] == nil {
-		m.missingUnlessEmpty(r, err, len(values))
+		m.checkMissingUnlessEmpty(r, err, len(values))
 		return
 	}
 	got, err2 := slicesOf(list.All(m.ctx))
-	some, err3 := list.Range(m.ctx, 0, 4)
+	head, err3 := list.Range(m.ctx, 0, 4)
 	length, err4 := list.Len(m.ctx)
 	has, err5 := list.Has(m.ctx, "x")
 	if err := errors.Join(err, err2, err3, err4, err5); err != nil || n != expected || !slices.Equal(got, want) ||
-		!slices.Equal(some, want[:min(5, len(want))]) || int(length) != len(want) || has != slices.Contains(want, "x") {
-		r.Fatalf("%s: %d of %d, %.200q, not %.200q, %v", op, n, expected, got, want, err)
+		!slices.Equal(head, want[:min(5, len(want))]) || int(length) != len(want) || has != slices.Contains(want, "x") {
+		r.Fatalf("%s: returned %d, want %d; values %.200q, want %.200q; %v", op, n, expected, got, want, err)
 	}
 	m.lists[id] = want
 }
 
+// slicesOf returns the values of a sequence.
 func slicesOf(all func(yield func(string, error) bool)) ([]string, error) {
 	var got []string
 	for v, err := range all {
@@ -744,17 +748,17 @@ func slicesOf(all func(yield func(string, error) bool)) ([]string, error) {
 	return got, nil
 }
 
-// filled returns the records for queries.
-func (m *machine) filled(r *rapid.T) *filled {
-	f := &filled{things: m.store(r), created: m.byCreation, answered: &m.answered}
+// queryModel returns the records for queries.
+func (m *machine) queryModel(r *rapid.T) *queryModel {
+	f := &queryModel{things: m.store(r), created: m.byCreation, answered: &m.answered}
 	for _, id := range slices.Sorted(maps.Keys(m.records)) {
 		f.records = append(f.records, *m.records[id])
 	}
 	return f
 }
 
-// byCreation compares records by counter or, without one, by the calls that created them,
-// regardless of later writes.
+// byCreation compares records by counter or, without a counter, by the calls that created the
+// records, regardless of later writes.
 func (m *machine) byCreation(a, b *thing) int {
 	if m.ids == model.Counter {
 		return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), strings.Compare(a.ID, b.ID))
@@ -765,17 +769,17 @@ func (m *machine) byCreation(a, b *thing) int {
 	return cmp.Compare(m.born[a.ID], m.born[b.ID])
 }
 
-func (m *machine) find(r *rapid.T) { m.filled(r).ask(m.ctx, r) }
+func (m *machine) find(r *rapid.T) { m.queryModel(r).checkQuery(m.ctx, r) }
 
-func (m *machine) findOne(r *rapid.T) { m.filled(r).askOne(m.ctx, r) }
+func (m *machine) findOne(r *rapid.T) { m.queryModel(r).checkSingle(m.ctx, r) }
 
 // findAmong queries within sets and lists that are smaller or larger than the results of the
 // conditions.
 func (m *machine) findAmong(r *rapid.T) {
-	f := m.filled(r)
+	f := m.queryModel(r)
 	for range rapid.IntRange(1, 2).Draw(r, "collections") {
 		ids := m.members(r)
-		if rapid.Bool().Draw(r, "most") {
+		if rapid.Bool().Draw(r, "all") {
 			ids = append(ids, slices.Sorted(maps.Keys(m.records))...)
 		}
 		for i := range some(r, "more", 0, 0, 0, 3, 100, 600) {
@@ -795,8 +799,8 @@ func (m *machine) findAmong(r *rapid.T) {
 			r.Fatal(err)
 		}
 	}
-	if f.ask(m.ctx, r); rapid.Bool().Draw(r, "one") {
-		f.askOne(m.ctx, r)
+	if f.checkQuery(m.ctx, r); rapid.Bool().Draw(r, "one") {
+		f.checkSingle(m.ctx, r)
 	}
 }
 
@@ -808,8 +812,8 @@ func (m *machine) end(r *rapid.T) {
 		r.Fatalf("%d records, want %d, %v", len(all), len(m.records), err)
 	}
 	for _, x := range all {
-		if want := m.records[x.ID]; want == nil || text(x) != text(*want) {
-			r.Fatalf("%s, want %v", text(x), want)
+		if want := m.records[x.ID]; want == nil || toJSON(x) != toJSON(*want) {
+			r.Fatalf("%s, want %v", toJSON(x), want)
 		}
 	}
 	if report, err := s.Verify(m.ctx, maintain.Options{Examples: 5}); err != nil || report.Problems() != 0 {
@@ -818,14 +822,14 @@ func (m *machine) end(r *rapid.T) {
 	n, err := s.Find().DeleteAll(m.ctx, nil)
 	_, err2 := s.Sweep(m.ctx)
 	if err != nil || err2 != nil || int(n) != len(all) {
-		r.Fatal(n, err, err2)
+		r.Fatalf("DeleteAll = %d, %v; Sweep: %v; want %d", n, err, err2, len(all))
 	}
 	keys, err := m.client.Do(m.ctx, m.client.B().Keys().Pattern("*"+m.name+"[.:}_]*").Build()).AsStrSlice()
 	keys = slices.DeleteFunc(keys, func(k string) bool {
 		return strings.HasSuffix(k, ".meta") || strings.HasSuffix(k, ".voids") || strings.HasPrefix(k, "next_") || strings.HasSuffix(k, "next_id")
 	})
 	if err != nil || len(keys) > 0 {
-		r.Fatalf("these keys are left: %q, %v", keys, err)
+		r.Fatalf("keys %q are left, %v", keys, err)
 	}
 	if _, err := s.Drop(m.ctx, maintain.Options{}); err != nil {
 		r.Fatal(err)

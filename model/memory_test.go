@@ -19,9 +19,9 @@ func TestCachedReadsOutOfMemory(t *testing.T) {
 	}
 	server := redistest.Own(t)
 	citizens := store[citizen](t, server.Client(t), model.Options{Name: "citizen", Cache: time.Minute})
-	c := createdOf(t, citizens, citizen{Email: "a@x"})
+	c := mustCreate(t, citizens, citizen{Email: "a@x"})
 	visits := store[visit](t, server.Client(t), model.Options{Name: "visit", Cache: time.Minute})
-	v := createdOf(t, visits, visit{End: time.Now().Add(time.Hour)})
+	v := mustCreate(t, visits, visit{End: time.Now().Add(time.Hour)})
 	// Another client has an empty cache, so each read is its first of a record.
 	client := server.Client(t)
 	one := store[citizen](t, client, model.Options{Name: "citizen", Cache: time.Minute})

@@ -35,8 +35,8 @@ type unrelated struct {
 	Other string `redis:"other,range"`
 }
 
-// A changed kind of a field is pending, and Migrate refuses it before it changes anything if it
-// would make all records unreadable.
+// Pending lists a changed kind of a field. Migrate refuses the change, before it writes anything,
+// if all records would become unreadable.
 func TestFieldOfAnotherKind(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 3} {
@@ -44,32 +44,32 @@ func TestFieldOfAnotherKind(t *testing.T) {
 		opt := model.Options{Name: "letter", Partitions: partitions}
 		texts := store[textMail](t, client, opt)
 		for range 5 {
-			createdOf(t, texts, textMail{Mail: "a@x", Note: "n"})
+			mustCreate(t, texts, textMail{Mail: "a@x", Note: "n"})
 		}
-		refuses := func(want string, pending []string, err error, migrate func() error) {
+		checkRefused := func(want string, pending []string, err error, migrate func() error) {
 			t.Helper()
 			if err != nil || !slices.Contains(pending, want) {
-				t.Errorf("%q, %v", pending, err)
+				t.Errorf("Pending = %q, %v; want %q", pending, err, want)
 			}
 			if err := migrate(); !errors.Is(err, model.ErrCorrupt) || !strings.Contains(err.Error(), want) {
-				t.Errorf("Migrate: %v", err)
+				t.Errorf("Migrate: %v; want ErrCorrupt and %q", err, want)
 			}
 			if all, err := texts.Find(model.Eq("mail", "a@x")).Slice(t.Context()); len(all) < 5 || err != nil {
-				t.Errorf("%d records, %v", len(all), err)
+				t.Errorf("%d records, %v; want at least 5", len(all), err)
 			}
-			createdOf(t, texts, textMail{Mail: "a@x", Note: "n"})
+			mustCreate(t, texts, textMail{Mail: "a@x", Note: "n"})
 		}
 		numbers := store[numberMail](t, client, opt)
 		pending, err := numbers.Pending(t.Context())
-		refuses("change mail from string to int", pending, err, func() error { _, err := numbers.Migrate(t.Context(), maintain.Options{}); return err })
+		checkRefused("change mail from string to int", pending, err, func() error { _, err := numbers.Migrate(t.Context(), maintain.Options{}); return err })
 		notes := store[numberNote](t, client, opt) // no index has changed
 		pending, err = notes.Pending(t.Context())
-		refuses("change note from string to int", pending, err, func() error { _, err := notes.Migrate(t.Context(), maintain.Options{}); return err })
+		checkRefused("change note from string to int", pending, err, func() error { _, err := notes.Migrate(t.Context(), maintain.Options{}); return err })
 
-		// If at least one record is readable, Migrate accepts it.
-		createdOf(t, texts, textMail{Mail: "a@x", Note: "7"})
-		checked(t, errOf(notes.Migrate(t.Context(), maintain.Options{})))
-		none[string](t)(notes.Pending(t.Context()))
+		// Migrate accepts the change if at least one record is readable.
+		mustCreate(t, texts, textMail{Mail: "a@x", Note: "7"})
+		checkErr(t, errOf(notes.Migrate(t.Context(), maintain.Options{})))
+		checkEmpty[string](t)(notes.Pending(t.Context()))
 	}
 }
 
@@ -82,14 +82,14 @@ func TestUnrelatedTypeOfOneName(t *testing.T) {
 		texts := store[textMail](t, client, opt)
 		store[unrelated](t, client, opt) // there are no records yet
 		for range 10 {
-			createdOf(t, texts, textMail{Mail: "a@x"})
+			mustCreate(t, texts, textMail{Mail: "a@x"})
 		}
 		_, err := model.New[unrelated](t.Context(), client, opt)
 		if !errors.Is(err, model.ErrDeclaration) || !strings.Contains(err.Error(), "mail, note") || !strings.Contains(err.Error(), "unrelated") {
-			t.Errorf("%v", err)
+			t.Errorf("New: %v; want ErrDeclaration that names both types of fields", err)
 		}
-		none[string](t)(texts.Pending(t.Context()))
-		createdOf(t, texts, textMail{Mail: "a@x"})
+		checkEmpty[string](t)(texts.Pending(t.Context()))
+		mustCreate(t, texts, textMail{Mail: "a@x"})
 		require.Gives(t, 11)(texts.Count(t.Context(), model.Eq("mail", "a@x")))
 		require.OK(t)(texts.Drop(t.Context(), maintain.Options{}))
 		store[unrelated](t, client, opt)

@@ -16,8 +16,8 @@ import (
 	"retwis/model"
 )
 
-// every adopts all records that a model did not write.
-func every(string) bool { return true }
+// adoptAll adopts all records that a model did not write. It is used as Options.Adopt.
+func adoptAll(string) bool { return true }
 
 // visitor is a user stored by another program.
 type visitor struct {
@@ -26,33 +26,33 @@ type visitor struct {
 	City string `redis:"city,range"`
 }
 
-// Records that no model wrote are added to the indexes, in id order, with the unique values
-// according to the layout.
+// Migrate adds records that no model wrote to the indexes, in id order. The unique index is the
+// hash of the existing layout.
 func TestMigrateExistingLayout(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	opt := model.Options{Name: "user", Keys: model.Keys{Counter: "next_user_id", Unique: map[string]string{"username": "users"}}}
-	d := damaging{t, client, opt}
+	d := damager{t, client, opt}
 	for i := 1; i <= 250; i++ {
 		d.do("HSET", fmt.Sprint("user:", i), "username", fmt.Sprint("name", i), "city", fmt.Sprint("c", i%7), "password", "x")
 		d.do("HSET", "users", fmt.Sprint("name", i), fmt.Sprint(i))
 	}
 	d.do("SET", "next_user_id", "250")
 	d.do("HSET", "users", "left", "999")        // of a deleted user
-	d.do("HSET", "users", "former", "7")        // user 7 no longer has it
+	d.do("HSET", "users", "former", "7")        // user 7 no longer has this name
 	d.do("HSET", "user:5:followers", "a", "b")  // not a user
-	d.do("SET", "user:6:name", "a")             // not a user, either
+	d.do("SET", "user:6:name", "a")             // not a user either
 	d.do("HSET", "user:8", "username", "name9") // two users with one name: the hash names the owner
-	d.do("HSET", "user:12", "username", "left") // has it, regardless of the hash
-	d.do("HSET", "users", "name13", "14")       // in the hash, but not in the records
-	opt.Adopt = every
+	d.do("HSET", "user:12", "username", "left") // user 12 has this name, regardless of the hash
+	d.do("HSET", "users", "name13", "14")       // outdated: user 13 has this name
+	opt.Adopt = adoptAll
 	visitors := store[visitor](t, client, opt)
 	if pending, err := visitors.Pending(t.Context()); err != nil || len(pending) != 2 {
-		t.Fatalf("%q, %v", pending, err)
+		t.Fatalf("Pending = %q, %v; want 2 entries", pending, err)
 	}
-	// They can be used immediately.
+	// Records can be written before the migration.
 	if v, err := visitors.Create(t.Context(), visitor{Name: "new", City: "c1"}); err != nil || v.ID != 251 {
-		t.Fatal(v, err)
+		t.Fatalf("Create: %+v, %v; want id 251", v, err)
 	}
 	require.Fails(t, model.ErrTaken)(visitors.Create(t.Context(), visitor{Name: "name3"}))
 	if _, err := visitors.Update(t.Context(), "250", func(v *visitor) error { v.City = "moved"; return nil }); err != nil {
@@ -60,29 +60,29 @@ func TestMigrateExistingLayout(t *testing.T) {
 	}
 	r, err := visitors.Migrate(t.Context(), maintain.Options{})
 	if err != nil || r.Problems() != 1 || r.Examples[0].Kind != "taken" || r.Examples[0].ID != "8" || r.Examples[0].Found != `username "name9" is taken by record 9` {
-		t.Fatalf("%+v, %v", r, err)
+		t.Fatalf("Migrate: %+v, %v; want that name9 of record 8 is taken", r, err)
 	}
 	if r, err = visitors.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 1 || r.Invalid != 1 {
-		t.Fatalf("%+v, %v", r, err)
+		t.Fatalf("Verify: %+v, %v; want 1 invalid record", r, err)
 	}
 	all := zset(t, client, "user.all")
 	if len(all) != 251 || all[0] != "1" || all[99] != "100" || all[250] != "251" {
-		t.Fatalf("%q", all)
+		t.Fatalf("user.all has %q, want 1 to 251", all)
 	}
 	users, err := d.do("HGETALL", "users").AsStrMap()
 	if err != nil || users["left"] != "12" || users["former"] != "" || users["name9"] != "9" || users["name13"] != "13" || users["name8"] != "" || len(users) != 250 {
-		t.Fatalf("%d: %q, %v", len(users), users, err)
+		t.Fatalf("users has %d names: %q, %v", len(users), users, err)
 	}
 	if n := len(zset(t, client, "user.by.city")); n != 251 {
-		t.Fatalf("%d have a city", n)
+		t.Fatalf("%d users are in the index of cities, want 251", n)
 	}
 	if s, err := d.do("HGET", "user:1", "password").ToString(); err != nil || s != "x" {
-		t.Fatal("a field of the other program is gone")
+		t.Fatalf("the password, a field of the other program, is %q, %v; want x", s, err)
 	}
-	// A record whose name another one owns can be written once it has a different name.
+	// A record whose name another record owns can only be written with a different name.
 	_, err = visitors.Update(t.Context(), "8", func(v *visitor) error { v.City = "else"; return nil })
 	if !errors.Is(err, model.ErrTaken) {
-		t.Fatal(err)
+		t.Fatalf("Update: %v; want ErrTaken", err)
 	}
 	if _, err = visitors.Update(t.Context(), "8", func(v *visitor) error { v.Name = "eight"; return nil }); err != nil {
 		t.Fatal(err)
@@ -90,23 +90,23 @@ func TestMigrateExistingLayout(t *testing.T) {
 	checkVerify(t, visitors)
 }
 
-// According to the hash, each of two records has the name of the other.
+// Migrate corrects a hash that assigns to each of two records the name of the other record.
 func TestMigrateCrossedNames(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	opt := model.Options{Name: "user", Keys: model.Keys{Counter: "next_user_id", Unique: map[string]string{"username": "users"}}}
-	d := damaging{t, client, opt}
+	d := damager{t, client, opt}
 	d.do("HSET", "user:1", "username", "a")
 	d.do("HSET", "user:2", "username", "b")
 	d.do("HSET", "users", "a", "2", "b", "1")
 	d.do("SET", "next_user_id", "2")
-	opt.Adopt = every
+	opt.Adopt = adoptAll
 	visitors := store[visitor](t, client, opt)
 	if r, err := visitors.Migrate(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
-		t.Fatalf("%+v, %v", r, err)
+		t.Fatalf("Migrate: %+v, %v; want no problems", r, err)
 	}
 	if users, err := d.do("HGETALL", "users").AsStrMap(); err != nil || users["a"] != "1" || users["b"] != "2" {
-		t.Fatalf("%q, %v", users, err)
+		t.Fatalf("users has %q, %v; want a of 1, and b of 2", users, err)
 	}
 }
 
@@ -115,24 +115,23 @@ func TestMigrateDamagedOwner(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	opt := model.Options{Name: "user", Keys: model.Keys{Counter: "next_user_id", Unique: map[string]string{"username": "users"}}}
-	d := damaging{t, client, opt}
+	d := damager{t, client, opt}
 	d.do("HSET", "user:1", "username", "a")
 	d.do("HSET", "user:2", "username", "a", "city", strings.Repeat("x", 2000))
 	d.do("HSET", "users", "a", "2")
-	opt.Adopt = every
-	opt.Adopt = every
+	opt.Adopt = adoptAll
 	visitors := store[visitor](t, client, opt)
 	r, err := visitors.Migrate(t.Context(), maintain.Options{})
 	if err != nil || r.Invalid != 2 || r.Problems() != 2 || r.Examples[0].ID == r.Examples[1].ID {
-		t.Fatalf("%+v, %v", r, err)
+		t.Fatalf("Migrate: %+v, %v; want 2 invalid records", r, err)
 	}
 	require.OK(t)(visitors.Repair(t.Context(), maintain.Options{}))
 	if id, err := d.do("HGET", "users", "a").ToString(); err != nil || id != "2" {
-		t.Fatalf("%q, %v", id, err)
+		t.Fatalf("the hash assigns the name to %q, %v; want 2", id, err)
 	}
 }
 
-// A migration interrupted after any step is completed by the next one.
+// A migration interrupted after any step is completed by the next migration.
 func TestMigrateContinues(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -142,7 +141,7 @@ func TestMigrateContinues(t *testing.T) {
 		random := rand.New(rand.NewPCG(1, 1))
 		old := editionOf[bareCitizen](t, client, opt)
 		for range 250 {
-			require.OK(t)(old.create(t.Context(), someone(random)))
+			require.OK(t)(old.create(t.Context(), randomCitizen(random)))
 		}
 		now := editionOf[citizen](t, client, opt)
 		cut := &failing{Client: client}
@@ -173,7 +172,7 @@ func TestMaintenanceOnCluster(t *testing.T) {
 		random := rand.New(rand.NewPCG(1, 2))
 		old := editionOf[otherCitizen](t, client, opt)
 		for range 150 {
-			require.OK(t)(old.work(t.Context(), random, 50))
+			require.OK(t)(old.randomWrite(t.Context(), random, 50))
 		}
 		now := editionOf[citizen](t, client, opt)
 		require.OK(t)(now.store.Migrate(t.Context(), maintain.Options{}))
@@ -183,31 +182,31 @@ func TestMaintenanceOnCluster(t *testing.T) {
 		require.Fails(t, model.ErrSchema)(old.create(t.Context(), citizen{Email: "old@x"}))
 		m, err := model.Open(t.Context(), client, opt.Name)
 		require.OK(t)(err)
-		d := damaging{t, client, opt}
+		d := damager{t, client, opt}
 		for _, base := range d.bases() {
-			for _, what := range []string{".by.phone", ".by.boss.", ".expires", ".all"} {
-				key := base + what
-				if strings.HasSuffix(what, ".") {
-					key = base + ".by." + calledIn(t, client, base)["boss"]
+			for _, suffix := range []string{".by.phone", ".by.boss.", ".expires", ".all"} {
+				key := base + suffix
+				if strings.HasSuffix(suffix, ".") {
+					key = base + ".by." + indexKeyNames(t, client, base)["boss"]
 				}
 				d.do("UNLINK", key)
 			}
 		}
 		if r, err := m.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() == 0 {
-			t.Fatalf("%+v, %v", r, err)
+			t.Fatalf("Verify: %+v, %v; want problems", r, err)
 		}
 		if r, err := citizens.Repair(t.Context(), maintain.Options{}); err != nil || r.Repaired != r.Problems() {
-			t.Fatalf("%+v, %v", r, err)
+			t.Fatalf("Repair: %+v, %v; want all problems repaired", r, err)
 		}
 		agree(t, client, opt, citizens)
 	}
 	all, err := model.Models(t.Context(), client)
 	if err != nil || len(all) != 2 || all[0].Partitions != 5 || all[1].Name != "{citizen}" || all[0].Records == 0 {
-		t.Fatalf("%+v, %v", all, err)
+		t.Fatalf("Models = %+v, %v; want two models", all, err)
 	}
 }
 
-// A migration started by another process ends this one with an appropriate error.
+// A migration that another process replaces ends with ErrSchema.
 func TestMigrateReplaced(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -215,14 +214,14 @@ func TestMigrateReplaced(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	bare := editionOf[bareCitizen](t, client, opt)
 	for range 250 {
-		require.OK(t)(bare.create(t.Context(), someone(random)))
+		require.OK(t)(bare.create(t.Context(), randomCitizen(random)))
 	}
 	other, now := editionOf[otherCitizen](t, client, opt), editionOf[citizen](t, client, opt)
 	overtaken := false
 	_, err := other.store.Migrate(t.Context(), maintain.Options{Progress: func(maintain.Progress) {
 		if !overtaken {
 			overtaken = true
-			checked(t, errOf(now.store.Migrate(t.Context(), maintain.Options{})))
+			checkErr(t, errOf(now.store.Migrate(t.Context(), maintain.Options{})))
 		}
 	}})
 	if !errors.Is(err, model.ErrSchema) {
@@ -236,25 +235,25 @@ func TestMigrateReplaced(t *testing.T) {
 	agree(t, client, opt, store[citizen](t, client, opt))
 }
 
-// A model with a lost meta key is treated as an older layout, and restored.
+// A model that has lost its meta key is treated as an older layout, and Migrate restores it.
 func TestMetaIsLost(t *testing.T) {
 	t.Parallel()
-	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
+	forEachLayout(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		random := rand.New(rand.NewPCG(1, 1))
 		editionOf[otherCitizen](t, client, opt)
 		e := editionOf[citizen](t, client, opt) // with different index numbers
 		require.OK(t)(e.store.Migrate(t.Context(), maintain.Options{}))
 		for range 100 {
-			require.OK(t)(e.work(t.Context(), random, 30))
+			require.OK(t)(e.randomWrite(t.Context(), random, 30))
 		}
-		d := damaging{t, client, opt}
+		d := damager{t, client, opt}
 		for _, base := range d.bases() {
 			d.do("DEL", base+".meta")
 		}
 		require.Fails(t, model.ErrSchema)(e.create(t.Context(), citizen{Email: "x@x"}))
 		now := editionOf[citizen](t, client, opt)
 		if pending, err := now.store.Pending(t.Context()); err != nil || len(pending) == 0 {
-			t.Fatal(pending, err)
+			t.Fatalf("Pending = %q, %v; want entries", pending, err)
 		}
 		require.OK(t)(now.store.Migrate(t.Context(), maintain.Options{}))
 		resolveTaken(t, now)
@@ -262,7 +261,8 @@ func TestMetaIsLost(t *testing.T) {
 	})
 }
 
-// A migration that was reverted and started again by others does not end the new one.
+// A migration that other processes have reverted and started again does not complete the new
+// migration.
 func TestMigrateEndsItsOwnWalk(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -270,7 +270,7 @@ func TestMigrateEndsItsOwnWalk(t *testing.T) {
 	other, now := editionOf[otherCitizen](t, client, opt), editionOf[citizen](t, client, opt)
 	random := rand.New(rand.NewPCG(1, 1))
 	for range 50 {
-		require.OK(t)(other.work(t.Context(), random, 10))
+		require.OK(t)(other.randomWrite(t.Context(), random, 10))
 	}
 	records, err := store[citizen](t, client, opt).Count(t.Context())
 	require.OK(t)(err)
@@ -280,26 +280,26 @@ func TestMigrateEndsItsOwnWalk(t *testing.T) {
 			return
 		}
 		overtaken = true
-		checked(t, errOf(other.store.Migrate(t.Context(), maintain.Options{})))
-		checked(t, errOf(other.create(t.Context(), citizen{Email: "of the other"})))
+		checkErr(t, errOf(other.store.Migrate(t.Context(), maintain.Options{})))
+		checkErr(t, errOf(other.create(t.Context(), citizen{Email: "of the other"})))
 		stop, cancel := context.WithCancel(t.Context())
 		if _, err := now.store.Migrate(stop, maintain.Options{Progress: func(maintain.Progress) { cancel() }}); err == nil {
-			t.Error("it was not cut short")
+			t.Error("Migrate was not interrupted")
 		}
 	}})
 	if !errors.Is(err, model.ErrSchema) {
 		t.Fatal(err)
 	}
 	if pending, err := now.store.Pending(t.Context()); err != nil || len(pending) == 0 {
-		t.Fatal(pending, err)
+		t.Fatalf("Pending = %q, %v; want entries", pending, err)
 	}
 	require.OK(t)(now.store.Migrate(t.Context(), maintain.Options{}))
 	resolveTaken(t, now)
 	agree(t, client, opt, store[citizen](t, client, opt))
 }
 
-// Changed keys are detected: a key of records is refused; a key of a unique index declares a
-// new index, which is built before it is used.
+// New refuses a changed key of records. A changed key of a unique index declares a new index,
+// which Migrate builds before it is used.
 func TestKeysChange(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)

@@ -20,9 +20,8 @@ import (
 	"retwis/model"
 )
 
-// resolveTaken releases the values that a report lists as taken, so that everything else is
-// consistent. A value that its owner released meanwhile has no owner until a repair; no other
-// problem may remain.
+// resolveTaken changes records until Verify reports no value as taken. A value that its owner
+// released meanwhile has no owner until a repair. Any other problem ends the test.
 func resolveTaken(t testing.TB, e edition) {
 	t.Helper()
 	for range 100 {
@@ -37,7 +36,7 @@ func resolveTaken(t testing.TB, e edition) {
 				continue
 			}
 			if p.Kind != "taken" || p.ID == "" || !strings.Contains(p.Found, "is taken by record") {
-				t.Fatalf("%+v of %+v", p, r)
+				t.Fatalf("problem %+v in %+v; want only taken values", p, r)
 			}
 			err := e.patch(t.Context(), p.ID, map[string]any{"phone": nil, "email": fmt.Sprintf("%s.%d@x", p.ID, i)})
 			if err != nil && !errors.Is(err, model.ErrTaken) {
@@ -45,27 +44,27 @@ func resolveTaken(t testing.TB, e edition) {
 			}
 		}
 	}
-	t.Fatal("values stay taken")
+	t.Fatal("values are still taken after 100 attempts")
 }
 
-// Whatever was declared before, a migration with concurrent writers leaves the indexes as if
-// nothing else had ever been declared.
+// Whatever was declared before, a migration with concurrent writers leaves the same indexes as if
+// only the new declaration had ever existed.
 func TestMigrate(t *testing.T) {
 	t.Parallel()
 	for i, before := range editions()[:3] {
 		t.Run(fmt.Sprint("edition ", i), func(t *testing.T) {
 			t.Parallel()
-			layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
+			forEachLayout(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
 				random := rand.New(rand.NewPCG(uint64(i), 7))
 				old := before(t, client, opt)
 				for range 120 {
-					if _, err := old.create(t.Context(), someone(random)); err != nil && !errors.Is(err, model.ErrTaken) {
+					if _, err := old.create(t.Context(), randomCitizen(random)); err != nil && !errors.Is(err, model.ErrTaken) {
 						t.Fatal(err)
 					}
 				}
 				now := editionOf[citizen](t, client, opt)
 				if pending, err := now.store.Pending(t.Context()); err != nil || len(pending) == 0 {
-					t.Fatalf("%q, %v", pending, err)
+					t.Fatalf("Pending = %q, %v; want entries", pending, err)
 				}
 				var done, refused atomic.Bool
 				var wg sync.WaitGroup
@@ -74,7 +73,7 @@ func TestMigrate(t *testing.T) {
 						random := rand.New(rand.NewPCG(uint64(w), 8))
 						e := old
 						for n := 0; !done.Load() || n < 30; n++ {
-							err := e.work(t.Context(), random, 100)
+							err := e.randomWrite(t.Context(), random, 100)
 							if errors.Is(err, model.ErrSchema) {
 								refused.Store(true)
 								e = now
@@ -89,40 +88,40 @@ func TestMigrate(t *testing.T) {
 				done.Store(true)
 				wg.Wait()
 				if err != nil || report.Checked == 0 {
-					t.Fatalf("%+v, %v", report, err)
+					t.Fatalf("Migrate: %+v, %v; want checked records", report, err)
 				}
-				// Writers that have all the indexes, and more, may continue until the next
-				// migration, which removes what they have written to the others.
+				// Writers that have all the indexes, and more, may continue. The next migration
+				// removes what they have written to the additional indexes.
 				if more := i == 2; refused.Load() == more {
-					t.Errorf("writers of the old declaration were refused: %v", refused.Load())
+					t.Errorf("writers of the old declaration were refused: %v, want %v", refused.Load(), !more)
 				} else if more {
 					require.OK(t)(now.store.Migrate(t.Context(), maintain.Options{}))
 				}
 				if pending, err := now.store.Pending(t.Context()); err != nil || len(pending) > 0 {
-					t.Fatalf("%q, %v", pending, err)
+					t.Fatalf("Pending = %q, %v; want none", pending, err)
 				}
 				resolveTaken(t, now)
 				agree(t, client, opt, store[citizen](t, client, opt))
-				onlyKeys(t, client, opt)
+				checkIndexKeys(t, client, opt)
 			})
 		})
 	}
 }
 
-// onlyKeys fails the test if keys of undeclared indexes are left.
-func onlyKeys(t testing.TB, client rueidis.Client, opt model.Options) {
+// checkIndexKeys fails the test if keys of undeclared indexes are left.
+func checkIndexKeys(t testing.TB, client rueidis.Client, opt model.Options) {
 	t.Helper()
 	base := opt.Name
 	if opt.Partitions > 1 {
 		base = "{" + opt.Name + ".0}"
 	}
-	called := calledIn(t, client, base)
+	keyNames := indexKeyNames(t, client, base)
 	keys, err := client.Do(t.Context(), client.B().Keys().Pattern("*.by.*").Build()).AsStrSlice()
 	require.OK(t)(err)
 	for _, key := range keys {
 		_, name, _ := strings.Cut(key, ".by.")
 		name, _, _ = strings.Cut(name, ":")
-		if !slices.ContainsFunc(slices.Collect(mapsValues(called)), func(c string) bool { return c == name }) {
+		if !slices.ContainsFunc(slices.Collect(mapsValues(keyNames)), func(n string) bool { return n == name }) {
 			t.Errorf("key %s is left", key)
 		}
 	}
@@ -138,8 +137,8 @@ func mapsValues(m map[string]string) func(func(string) bool) {
 	}
 }
 
-// After any sequence of declarations, complete or interrupted migrations and writes, the last
-// declaration is consistent.
+// After any sequence of declarations, complete or interrupted migrations and writes, a migration
+// to the last declaration leaves consistent indexes.
 func TestDeclarationsComeAndGo(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -155,20 +154,20 @@ func TestDeclarationsComeAndGo(t *testing.T) {
 			e := all[rapid.IntRange(0, 3).Draw(r, "edition")](t, client, opt)
 			open = append(open, e)
 			for range 10 {
-				one := open[random.IntN(len(open))]
-				if err := one.work(t.Context(), random, 20); err != nil && !errors.Is(err, model.ErrSchema) {
+				running := open[random.IntN(len(open))]
+				if err := running.randomWrite(t.Context(), random, 20); err != nil && !errors.Is(err, model.ErrSchema) {
 					r.Fatal(err)
 				}
 			}
-			one := open[random.IntN(len(open))]
+			running := open[random.IntN(len(open))]
 			switch rapid.IntRange(0, 2).Draw(r, "migrate") {
 			case 1:
-				if _, err := one.store.Migrate(t.Context(), maintain.Options{}); err != nil {
+				if _, err := running.store.Migrate(t.Context(), maintain.Options{}); err != nil {
 					r.Fatal(err)
 				}
 			case 2:
 				stop, cancel := context.WithCancel(t.Context())
-				_, _ = one.store.Migrate(stop, maintain.Options{Progress: func(maintain.Progress) { cancel() }})
+				_, _ = running.store.Migrate(stop, maintain.Options{Progress: func(maintain.Progress) { cancel() }})
 				cancel()
 			}
 		}
@@ -177,7 +176,7 @@ func TestDeclarationsComeAndGo(t *testing.T) {
 			r.Fatal(err)
 		}
 		for range 10 {
-			if err := e.work(t.Context(), random, 20); err != nil {
+			if err := e.randomWrite(t.Context(), random, 20); err != nil {
 				r.Fatal(err)
 			}
 		}
@@ -186,10 +185,10 @@ func TestDeclarationsComeAndGo(t *testing.T) {
 	})
 }
 
-// failing is a client whose commands fail after the first few.
+// failing is a client whose commands fail once left is used up.
 type failing struct {
 	rueidis.Client
-	left atomic.Int64
+	left atomic.Int64 // number of calls that still succeed
 }
 
 var errCut = errors.New("cut off")
@@ -220,8 +219,8 @@ func TestMigrateInterrupted(t *testing.T) {
 	for _, partitions := range []int{1, 2} {
 		opt := model.Options{Name: "citizen", Partitions: partitions}
 		step := int64(1)
-		for n, over := int64(0), false; !over; n += step {
-			if partitions > 1 { // where claims are left, and waiting for them takes time
+		for n, completed := int64(0), false; !completed; n += step {
+			if partitions > 1 { // fewer cases: an interruption leaves claims, for which a migration waits
 				step += 2
 			}
 			step += redistest.Cases[int64](5, 0)
@@ -229,7 +228,7 @@ func TestMigrateInterrupted(t *testing.T) {
 			random := rand.New(rand.NewPCG(uint64(n), 3))
 			old := editionOf[otherCitizen](t, client, opt)
 			for range 12 {
-				if _, err := old.create(t.Context(), someone(random)); err != nil && !errors.Is(err, model.ErrTaken) {
+				if _, err := old.create(t.Context(), randomCitizen(random)); err != nil && !errors.Is(err, model.ErrTaken) {
 					t.Fatal(err)
 				}
 			}
@@ -238,18 +237,18 @@ func TestMigrateInterrupted(t *testing.T) {
 			now := editionOf[citizen](t, cut, opt)
 			cut.left.Store(n)
 			_, err := now.store.Migrate(t.Context(), maintain.Options{})
-			over = err == nil
+			completed = err == nil
 			again := editionOf[citizen](t, client, opt)
 			var wg sync.WaitGroup
 			for range 2 {
 				wg.Go(func() {
-					checked(t, errOf(again.store.Migrate(t.Context(), maintain.Options{})))
+					checkErr(t, errOf(again.store.Migrate(t.Context(), maintain.Options{})))
 				})
 			}
 			wg.Wait()
 			resolveTaken(t, again)
 			agree(t, client, opt, store[citizen](t, client, opt))
-			onlyKeys(t, client, opt)
+			checkIndexKeys(t, client, opt)
 		}
 	}
 }

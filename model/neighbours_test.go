@@ -27,21 +27,21 @@ type session struct {
 	Token string `redis:"token,unique"`
 }
 
-// A model is refused if one of its keys could be a key of another model, whichever was opened
+// New refuses a model if one of its keys could be a key of another model, whichever is opened
 // first.
 func TestCollidingNames(t *testing.T) {
 	t.Parallel()
-	own := func(name string) model.Options { return model.Options{Name: name, IDs: model.ClientAssigned} }
+	clientAssigned := func(name string) model.Options { return model.Options{Name: name, IDs: model.ClientAssigned} }
 	for what, opts := range map[string][2]model.Options{
-		"records below records":           {own("user"), own("user:session")},
+		"records below records":           {clientAssigned("user"), clientAssigned("user:session")},
 		"records among internal keys":     {{Name: "user"}, {Name: "other", Keys: model.Keys{Record: "user.of.friends:"}}},
-		"a counter among records":         {own("user"), {Name: "other", Keys: model.Keys{Counter: "user:count"}}},
+		"a counter among records":         {clientAssigned("user"), {Name: "other", Keys: model.Keys{Counter: "user:count"}}},
 		"the same records":                {{Name: "user"}, {Name: "other", Keys: model.Keys{Record: "user:"}}},
 		"a unique index is a counter":     {{Name: "user"}, {Name: "other", Keys: model.Keys{Unique: map[string]string{"token": "next_user_id"}}}},
 		"partitions of the same name":     {{Name: "user", Partitions: 2}, {Name: "{user}", Partitions: 3}},
 		"a partition is another model":    {{Name: "user", Partitions: 2}, {Name: "{user.1}"}},
 		"records below a numbered record": {{Name: "user"}, {Name: "other", Keys: model.Keys{Record: "user:7"}}},
-		"all of the list of models":       {own("user"), {Name: "other", IDs: model.ClientAssigned, Keys: model.Keys{Record: "use"}}},
+		"a prefix of a record prefix":     {clientAssigned("user"), {Name: "other", IDs: model.ClientAssigned, Keys: model.Keys{Record: "use"}}},
 	} {
 		for _, order := range [][2]int{{0, 1}, {1, 0}} {
 			client := redistest.DB(t).Client(t)
@@ -74,7 +74,7 @@ func TestNeighbouringNames(t *testing.T) {
 		{Name: "{user}b", Partitions: 3},
 		{Name: "other", IDs: model.ULID},
 	} {
-		checked(t, errOf(model.New[session](t.Context(), client, opt)))
+		checkErr(t, errOf(model.New[session](t.Context(), client, opt)))
 	}
 }
 
@@ -104,22 +104,22 @@ func TestReservedNames(t *testing.T) {
 	}
 }
 
-// A model does not treat keys of another model as its own, even if that is not in the list of
-// models.
+// A model does not treat keys of another model as its own, even if the other model is not in the
+// list of models.
 func TestForeignKeysStay(t *testing.T) {
 	t.Parallel()
-	for _, adopt := range []func(string) bool{nil, every} {
+	for _, adopt := range []func(string) bool{nil, adoptAll} {
 		client := redistest.DB(t).Client(t)
 		opt := model.Options{Name: "user", IDs: model.ClientAssigned, Adopt: adopt}
 		sessions := store[session](t, client, model.Options{Name: "user:session", IDs: model.ClientAssigned})
-		createdOf(t, sessions, session{ID: "ann", Token: "t"})
-		d := damaging{t, client, opt}
+		mustCreate(t, sessions, session{ID: "ann", Token: "t"})
+		d := damager{t, client, opt}
 		d.do("DEL", "models")
 		users := store[holder](t, client, opt)
-		createdOf(t, users, holder{ID: "ann", Email: "e"})
+		mustCreate(t, users, holder{ID: "ann", Email: "e"})
 		now := store[indexedHolder](t, client, opt)
 		if r, err := now.Migrate(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 || r.Unknown != 0 {
-			t.Fatalf("%+v, %v", r, err)
+			t.Fatalf("Migrate: %+v, %v; want no problems and no unknown keys", r, err)
 		}
 		for _, run := range []func() (model.Report, error){
 			func() (model.Report, error) { return now.Verify(t.Context(), maintain.Options{}) },
@@ -134,21 +134,21 @@ func TestForeignKeysStay(t *testing.T) {
 			require.OK(t)(errors.Join(err, now.Delete(t.Context(), a.ID)))
 		}
 		if s, err := sessions.Get(t.Context(), "ann"); err != nil || s.Token != "t" {
-			t.Fatal(s, err)
+			t.Fatalf("the session of the other model is %+v, %v; want token t", s, err)
 		}
-		createdOf(t, sessions, session{ID: "bob", Token: "u"})
+		mustCreate(t, sessions, session{ID: "bob", Token: "u"})
 	}
 }
 
-// Keys of the application with the prefix of a model are counted, and adopted individually on
-// request.
+// Repair reports keys of other programs with the prefix of a model. Options.Adopt decides which
+// of these keys are records.
 func TestUnknownKeys(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	opt := model.Options{Name: "user", IDs: model.ClientAssigned}
-	d := damaging{t, client, opt}
+	d := damager{t, client, opt}
 	users := store[indexedHolder](t, client, opt)
-	createdOf(t, users, indexedHolder{ID: "ann"})
+	mustCreate(t, users, indexedHolder{ID: "ann"})
 	d.do("HSET", "user:ann:settings", "theme", "dark")
 	d.do("HSET", "user:bob", "email", "b")
 	r, err := users.Repair(t.Context(), maintain.Options{})
@@ -165,34 +165,33 @@ func TestUnknownKeys(t *testing.T) {
 	}
 	found, err := users.Find(model.Eq("email", "b")).IDs(t.Context())
 	if n, err2 := users.Count(t.Context()); err != nil || err2 != nil || n != 2 || len(found) != 1 {
-		t.Fatal(n, found, err, err2)
+		t.Fatalf("found %q, %v; counted %d, %v; want 1 found, 2 records", found, err, n, err2)
 	}
 	require.Gives(t, "dark")(d.do("HGET", "user:ann:settings", "theme").ToString())
 }
 
-// The first migration of older keys does not finish until the caller has decided which of them
-// are records.
+// The first migration of existing keys fails until Options.Adopt decides which keys are records.
 func TestOlderLayoutNeedsAdopt(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	opt := model.Options{Name: "user"}
-	d := damaging{t, client, opt}
+	d := damager{t, client, opt}
 	d.do("HSET", "user:1", "email", "a")
 	d.do("SET", "next_user_id", "1")
 	users := store[indexedHolder](t, client, opt)
 	require.Fails(t, model.ErrSchema)(users.Find(model.Eq("email", "a")).Slice(t.Context()))
 	for range 2 {
 		if r, err := users.Migrate(t.Context(), maintain.Options{}); !errors.Is(err, model.ErrUnknown) || r.Unknown != 1 {
-			t.Fatalf("%+v, %v", r, err)
+			t.Fatalf("Migrate: %+v, %v; want ErrUnknown and 1 unknown key", r, err)
 		}
 	}
 	none := func(string) bool { return false }
-	for i, adopt := range []func(string) bool{every, none} {
+	for i, adopt := range []func(string) bool{adoptAll, none} {
 		opt.Adopt = adopt
 		users := store[indexedHolder](t, client, opt)
 		require.OK(t)(users.Migrate(t.Context(), maintain.Options{}))
 		if found, err := users.Find(model.Eq("email", "a")).Slice(t.Context()); err != nil || len(found) != 1-i {
-			t.Fatal(found, err)
+			t.Fatalf("found %v, %v; want %d records", found, err, 1-i)
 		}
 		// Start from scratch.
 		for _, key := range []string{"user.meta", "user.all", "user.content", "user.by.email"} {

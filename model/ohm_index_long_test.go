@@ -8,6 +8,7 @@ import (
 	"retwis/model"
 )
 
+// ohmIndexCases returns the cases of indices.rb.
 func ohmIndexCases() map[string]func(c *ohmCase) {
 	email := func(address string) model.Cond { return model.Eq("email", address) }
 	return map[string]func(c *ohmCase){
@@ -18,10 +19,10 @@ func ohmIndexCases() map[string]func(c *ohmCase) {
 		"indices: raise if the index doesn't exist": func(c *ohmCase) {
 			users, _ := ohmMails(c)
 			if _, err := users.Find(model.Eq("address", "foo")).IDs(c.ctx); !errors.Is(err, model.ErrValue) {
-				c.Error(err)
+				c.Errorf("%v; want ErrValue", err)
 			}
 			if _, err := users.Find(model.Eq("capacity", 1)).IDs(c.ctx); !errors.Is(err, model.ErrNoIndex) {
-				c.Error(err)
+				c.Errorf("%v; want ErrNoIndex", err)
 			}
 		},
 		"indices: avoid intersections with the all collection": func(c *ohmCase) {
@@ -39,7 +40,7 @@ func ohmIndexCases() map[string]func(c *ohmCase) {
 			users, _ := ohmMails(c)
 			equal(c, found(c, users.Find(email("foobar"))), []string{})
 			if _, err := users.Find(email("foobar")).First(c.ctx); !errors.Is(err, model.ErrNotFound) {
-				c.Error(err)
+				c.Errorf("%v; want ErrNotFound", err)
 			}
 		},
 		"indices: update indices when changing attribute values": func(c *ohmCase) {
@@ -65,15 +66,15 @@ func ohmIndexCases() map[string]func(c *ohmCase) {
 		},
 		"indices: index bug": func(c *ohmCase) {
 			users := ohmStore[ohmMail](c, "node")
-			node := createdOf(c, users, ohmMail{})
+			node := mustCreate(c, users, ohmMail{})
 			c.ok(errOf(users.Patch(c.ctx, node.ID, map[string]any{"capacity": 91})))
 			equal(c, found(c, users.Find(model.Eq("available", true))), []string{})
 		},
 		"indices: float to string": func(c *ohmCase) {
 			users := ohmStore[ohmMail](c, "node")
-			createdOf(c, users, ohmMail{Float: 3.0})
-			createdOf(c, users, ohmMail{Float: 3})
-			equal(c, found(c, users.Find(model.Eq("float", 3))), []string{"1", "2"}) // one number
+			mustCreate(c, users, ohmMail{Float: 3.0})
+			mustCreate(c, users, ohmMail{Float: 3})
+			equal(c, found(c, users.Find(model.Eq("float", 3))), []string{"1", "2"}) // 3.0 and 3 are the same number
 		},
 	}
 }

@@ -20,7 +20,7 @@ import (
 // The test cases of Ohm (github.com/soveran/ohm, test/*.rb), by name. The page docs/ohm.md
 // lists all of them.
 
-// ohmCase is the database of one case.
+// ohmCase runs one case in a database of its own.
 type ohmCase struct {
 	*testing.T
 	ctx    context.Context
@@ -42,6 +42,7 @@ func (c *ohmCase) ok(errs ...error) {
 	}
 }
 
+// redis runs a command and returns its reply as text.
 func (c *ohmCase) redis(args ...string) string {
 	c.Helper()
 	return redisDo(c.T, c.client, args...)
@@ -72,15 +73,16 @@ func found[T any](c *ohmCase, q *model.Query[T]) []string {
 	return ids
 }
 
+// ohmCases returns all cases by name.
 func ohmCases() map[string]func(c *ohmCase) {
 	all := map[string]func(c *ohmCase){}
-	for _, some := range []map[string]func(c *ohmCase){
+	for _, group := range []map[string]func(c *ohmCase){
 		ohmSmallCases(), ohmFilteringCases(), ohmIndexCases(), ohmListCases(), ohmUniqueCases(),
 		ohmModelCases(), ohmSavingCases(), ohmSortingCases(), ohmSetCases(), ohmDatabaseCases(),
 	} {
-		for name, f := range some {
+		for name, f := range group {
 			if all[name] != nil {
-				panic(name + " is there twice")
+				panic(name + " is defined twice")
 			}
 			all[name] = f
 		}
@@ -88,7 +90,8 @@ func ohmCases() map[string]func(c *ohmCase) {
 	return all
 }
 
-// association.rb, connection.rb, core.rb, counters.rb, enumerable.rb, json.rb, set.rb
+// ohmSmallCases returns the cases of association.rb, connection.rb, core.rb, counters.rb,
+// enumerable.rb, json.rb and set.rb.
 func ohmSmallCases() map[string]func(c *ohmCase) {
 	return map[string]func(c *ohmCase){
 		"association: basic shake and bake": func(c *ohmCase) {
@@ -98,12 +101,12 @@ func ohmSmallCases() map[string]func(c *ohmCase) {
 			equal(c, value[ohmBook](c)(author.Book.Get(c.ctx, ohmStore[ohmBook](c, "book"))), one)
 		},
 		"connection: model inherits Ohm.redis connection by default": func(c *ohmCase) {
-			createdOf(c, ohmStore[ohmBook](c, "book"), ohmBook{})
+			mustCreate(c, ohmStore[ohmBook](c, "book"), ohmBook{})
 			equal(c, c.redis("EXISTS", "book:1"), "1")
 		},
 		"connection: model can define its own connection": func(c *ohmCase) {
 			other := redistest.DB(c).Client(c)
-			createdOf(c, store[ohmBook](c, other, model.Options{Name: "book"}), ohmBook{})
+			mustCreate(c, store[ohmBook](c, other, model.Options{Name: "book"}), ohmBook{})
 			equal(c, c.redis("EXISTS", "book:1"), "0")
 		},
 		"core: assign attributes from the hash": func(c *ohmCase) {
@@ -113,7 +116,7 @@ func ohmSmallCases() map[string]func(c *ohmCase) {
 		"core: save the attributes in UTF8":      ohmUTF8,
 		"counters: counters aren't overwritten by competing saves": func(c *ohmCase) {
 			events := ohmStore[ohmEvent](c, "event")
-			event := createdOf(c, events, ohmEvent{})
+			event := mustCreate(c, events, ohmEvent{})
 			c.ok(errOf(events.Incr(c.ctx, event.ID, "votes", 1)))
 			read := value[ohmEvent](c)(events.Get(c.ctx, event.ID))
 			c.ok(errOf(events.Incr(c.ctx, event.ID, "votes", 2)))
@@ -121,11 +124,11 @@ func ohmSmallCases() map[string]func(c *ohmCase) {
 		},
 		"counters: you can increment counters even when attributes is empty": func(c *ohmCase) {
 			events := ohmStore[ohmEvent](c, "event")
-			equal(c, value[int64](c)(events.Incr(c.ctx, createdOf(c, events, ohmEvent{}).ID, "votes", 1)), 1)
+			equal(c, value[int64](c)(events.Incr(c.ctx, mustCreate(c, events, ohmEvent{}).ID, "votes", 1)), 1)
 		},
 		"counters: an attribute gets saved properly": func(c *ohmCase) {
 			events := ohmStore[ohmEvent](c, "event")
-			event := createdOf(c, events, ohmEvent{Name: ptr("foo")})
+			event := mustCreate(c, events, ohmEvent{Name: ptr("foo")})
 			equal(c, value[int64](c)(events.Incr(c.ctx, event.ID, "votes", 10)), 10)
 			event = value[ohmEvent](c)(events.Save(c.ctx, value[ohmEvent](c)(events.Get(c.ctx, event.ID))))
 			equal(c, *event.Name, "foo")
@@ -181,7 +184,7 @@ func ohmSmallCases() map[string]func(c *ohmCase) {
 			equal(c, value[int64](c)(comments.Len(c.ctx)), 3)
 		},
 		"json: exports model.to_hash to json": func(c *ohmCase) {
-			book := createdOf(c, ohmStore[ohmBook](c, "book"), ohmBook{Name: "foo"})
+			book := mustCreate(c, ohmStore[ohmBook](c, "book"), ohmBook{Name: "foo"})
 			text, err := json.Marshal(book)
 			c.ok(err)
 			equal(c, string(text), `{"ID":"1","Name":"foo"}`)
@@ -224,20 +227,21 @@ func ohmSmallCases() map[string]func(c *ohmCase) {
 
 func ohmIDs(c *ohmCase) {
 	events := ohmStore[ohmEvent](c, "event")
-	equal(c, createdOf(c, events, ohmEvent{Name: ptr("Ruby Tuesday")}).ID, "1")
-	equal(c, createdOf(c, events, ohmEvent{Name: ptr("Ruby Meetup")}).ID, "2")
+	equal(c, mustCreate(c, events, ohmEvent{Name: ptr("Ruby Tuesday")}).ID, "1")
+	equal(c, mustCreate(c, events, ohmEvent{Name: ptr("Ruby Meetup")}).ID, "2")
 }
 
 func ohmUTF8(c *ohmCase) {
 	events := ohmStore[ohmEvent](c, "event")
-	event := createdOf(c, events, ohmEvent{Name: ptr("32° Kisei-sen")})
+	event := mustCreate(c, events, ohmEvent{Name: ptr("32° Kisei-sen")})
 	equal(c, *value[ohmEvent](c)(events.Get(c.ctx, event.ID)).Name, "32° Kisei-sen")
 }
 
+// ohmFilteringCases returns the cases of filtering.rb.
 func ohmFilteringCases() map[string]func(c *ohmCase) {
 	doe, active := model.Eq("lname", "Doe"), model.Eq("status", "active")
 	happy, sad := model.Eq("mood", "happy"), model.Eq("mood", "sad")
-	in := func(book ohmBook) model.Cond { return model.Eq("book", book.ID) }
+	ofBook := func(book ohmBook) model.Cond { return model.Eq("book", book.ID) }
 	return map[string]func(c *ohmCase){
 		"filtering: findability": func(c *ohmCase) {
 			users, john, jane := ohmJohnAndJane(c)
@@ -262,21 +266,21 @@ func ohmFilteringCases() map[string]func(c *ohmCase) {
 		},
 		"filtering: #except": func(c *ohmCase) {
 			users, john, jane := ohmJohnAndJane(c)
-			createdOf(c, users, ohmUser{Status: ptr("inactive"), Lname: "Doe"})
+			mustCreate(c, users, ohmUser{Status: ptr("inactive"), Lname: "Doe"})
 			inactive := model.Eq("status", "inactive")
 			equal(c, found(c, users.Find(doe, model.Not(inactive))), []string{john.ID, jane.ID})
 			equal(c, found(c, users.Find(model.Not(inactive))), []string{john.ID, jane.ID})
 		},
 		"filtering: #except unions keys when passing an array": func(c *ohmCase) {
 			users, _, _ := ohmJohnAndJane(c)
-			jean := createdOf(c, users, ohmUser{Fname: "Jean", Status: ptr("inactive")})
+			jean := mustCreate(c, users, ohmUser{Fname: "Jean", Status: ptr("inactive")})
 			not := model.Not(model.In("fname", "John", "Jane"))
 			equal(c, found(c, users.Find(model.Eq("status", "inactive"), not)), []string{jean.ID})
 			equal(c, found(c, users.Find(not)), []string{jean.ID})
 		},
 		"filtering: indices bug related to a nil attribute": func(c *ohmCase) {
 			users, _, _ := ohmJohnAndJane(c)
-			out := createdOf(c, users, ohmUser{Lname: "Doe"})
+			out := mustCreate(c, users, ohmUser{Lname: "Doe"})
 			out.Status = ptr("inactive")
 			c.ok(errOf(users.Save(c.ctx, out)))
 			equal(c, found(c, users.Find(model.Eq("status", ""))), []string{})
@@ -284,8 +288,8 @@ func ohmFilteringCases() map[string]func(c *ohmCase) {
 		},
 		"filtering: #union": func(c *ohmCase) {
 			users, john, jane := ohmJohnAndJane(c)
-			createdOf(c, users, ohmUser{Status: ptr("super"), Lname: "Doe"})
-			included := createdOf(c, users, ohmUser{Status: ptr("inactive"), Lname: "Doe"})
+			mustCreate(c, users, ohmUser{Status: ptr("super"), Lname: "Doe"})
+			included := mustCreate(c, users, ohmUser{Status: ptr("inactive"), Lname: "Doe"})
 			either := model.Or(active, model.Eq("status", "inactive"))
 			equal(c, found(c, users.Find(either)), []string{john.ID, jane.ID, included.ID})
 			equal(c, found(c, users.Find(either, doe)), []string{john.ID, jane.ID, included.ID})
@@ -296,24 +300,24 @@ func ohmFilteringCases() map[string]func(c *ohmCase) {
 		},
 		"filtering: straight up intersection + union": func(c *ohmCase) {
 			authors, one, _ := ohmBooks(c)
-			equal(c, found(c, authors.Find(in(one), model.Or(happy, sad))), []string{"1", "2"})
+			equal(c, found(c, authors.Find(ofBook(one), model.Or(happy, sad))), []string{"1", "2"})
 		},
 		"filtering: appending an empty set via union": func(c *ohmCase) {
 			authors, one, two := ohmBooks(c)
-			equal(c, found(c, authors.Find(model.Or(model.And(in(one), happy), model.And(in(two), sad), model.And(in(two), happy)))), []string{"1", "3"})
+			equal(c, found(c, authors.Find(model.Or(model.And(ofBook(one), happy), model.And(ofBook(two), sad), model.And(ofBook(two), happy)))), []string{"1", "3"})
 		},
 		"filtering: revert by applying the original intersection": func(c *ohmCase) {
 			authors, one, two := ohmBooks(c)
-			equal(c, found(c, authors.Find(model.Or(model.And(in(one), happy), model.And(in(two), sad)), in(one), happy)), []string{"1"})
+			equal(c, found(c, authors.Find(model.Or(model.And(ofBook(one), happy), model.And(ofBook(two), sad)), ofBook(one), happy)), []string{"1"})
 		},
 		"filtering: remove original intersection by doing diff": func(c *ohmCase) {
 			authors, one, two := ohmBooks(c)
-			q := authors.Find(model.Or(model.And(in(one), happy), model.And(in(two), sad)), model.Not(model.And(in(one), happy)))
+			q := authors.Find(model.Or(model.And(ofBook(one), happy), model.And(ofBook(two), sad)), model.Not(model.And(ofBook(one), happy)))
 			equal(c, found(c, q), []string{"3"})
 		},
 		"filtering: @myobie usecase": func(c *ohmCase) {
 			authors, one, _ := ohmBooks(c)
-			equal(c, found(c, authors.Find(model.Or(model.And(in(one), happy), model.And(in(one), sad)))), []string{"1", "2"})
+			equal(c, found(c, authors.Find(model.Or(model.And(ofBook(one), happy), model.And(ofBook(one), sad)))), []string{"1", "2"})
 		},
 	}
 }
@@ -322,15 +326,16 @@ func ohmFilteringCases() map[string]func(c *ohmCase) {
 func ohmMails(c *ohmCase) (*model.Store[ohmMail], []ohmMail) {
 	s := ohmStore[ohmMail](c, "user")
 	return s, []ohmMail{
-		createdOf(c, s, ohmMail{Email: ptr("foo"), Activation: "bar", Update: "baz"}),
-		createdOf(c, s, ohmMail{Email: ptr("bar")}),
-		createdOf(c, s, ohmMail{Email: ptr("baz qux")}),
-		createdOf(c, s, ohmMail{Email: ptr("foo@gmail.com")}),
-		createdOf(c, s, ohmMail{Email: ptr("bar@gmail.com")}),
-		createdOf(c, s, ohmMail{Email: ptr("bazqux@yahoo.com")}),
+		mustCreate(c, s, ohmMail{Email: ptr("foo"), Activation: "bar", Update: "baz"}),
+		mustCreate(c, s, ohmMail{Email: ptr("bar")}),
+		mustCreate(c, s, ohmMail{Email: ptr("baz qux")}),
+		mustCreate(c, s, ohmMail{Email: ptr("foo@gmail.com")}),
+		mustCreate(c, s, ohmMail{Email: ptr("bar@gmail.com")}),
+		mustCreate(c, s, ohmMail{Email: ptr("bazqux@yahoo.com")}),
 	}
 }
 
+// ohmListCases returns the cases of list.rb.
 func ohmListCases() map[string]func(c *ohmCase) {
 	return map[string]func(c *ohmCase){
 		"list: include?": func(c *ohmCase) {
@@ -348,7 +353,7 @@ func ohmListCases() map[string]func(c *ohmCase) {
 		},
 		"list: replace": func(c *ohmCase) {
 			posts, _, comments, _ := ohmComments(c)
-			four := createdOf(c, posts, ohmPost{})
+			four := mustCreate(c, posts, ohmPost{})
 			c.ok(comments.Replace(c.ctx, four.ID))
 			equal(c, value[[]string](c)(comments.Range(c.ctx, 0, -1)), []string{four.ID})
 		},
@@ -386,22 +391,23 @@ func ohmListCases() map[string]func(c *ohmCase) {
 	}
 }
 
+// ohmUniqueCases returns the cases of uniques.rb, and one of indices.rb.
 func ohmUniqueCases() map[string]func(c *ohmCase) {
 	setup := func(c *ohmCase) (*model.Store[ohmUnique], ohmUnique) {
 		s := ohmStore[ohmUnique](c, "user")
-		return s, createdOf(c, s, ohmUnique{Email: ptr("a@a.com")})
+		return s, mustCreate(c, s, ohmUnique{Email: ptr("a@a.com")})
 	}
 	taken := func(c *ohmCase, _ any, err error) {
 		c.Helper()
 		if !errors.Is(err, model.ErrTaken) {
-			c.Error(err)
+			c.Errorf("%v; want ErrTaken", err)
 		}
 	}
-	with := func(email string) model.Cond { return model.Eq("email", email) }
+	byEmail := func(email string) model.Cond { return model.Eq("email", email) }
 	return map[string]func(c *ohmCase){
 		"uniques: findability": func(c *ohmCase) {
 			s, u := setup(c)
-			equal(c, value[ohmUnique](c)(s.Find(with("a@a.com")).First(c.ctx)), u)
+			equal(c, value[ohmUnique](c)(s.Find(byEmail("a@a.com")).First(c.ctx)), u)
 		},
 		"uniques: raises when it already exists during create": func(c *ohmCase) {
 			s, _ := setup(c)
@@ -410,7 +416,7 @@ func ohmUniqueCases() map[string]func(c *ohmCase) {
 		},
 		"uniques: raises when it already exists during save": func(c *ohmCase) {
 			s, _ := setup(c)
-			u := createdOf(c, s, ohmUnique{Email: ptr("b@b.com")})
+			u := mustCreate(c, s, ohmUnique{Email: ptr("b@b.com")})
 			u.Email = ptr("a@a.com")
 			_, err := s.Save(c.ctx, u)
 			taken(c, nil, err)
@@ -418,7 +424,7 @@ func ohmUniqueCases() map[string]func(c *ohmCase) {
 		"uniques: raises if the index doesn't exist": func(c *ohmCase) {
 			s, _ := setup(c)
 			if _, err := s.Find(model.Eq("address", "b@b.com")).First(c.ctx); !errors.Is(err, model.ErrValue) {
-				c.Error(err)
+				c.Errorf("%v; want ErrValue", err)
 			}
 		},
 		"uniques: doesn't raise when saving again and again": func(c *ohmCase) {
@@ -433,22 +439,22 @@ func ohmUniqueCases() map[string]func(c *ohmCase) {
 				before := *u.Email
 				u.Email = email
 				u = value[ohmUnique](c)(s.Save(c.ctx, u))
-				equal(c, found(c, s.Find(with(before))), []string{})
+				equal(c, found(c, s.Find(byEmail(before))), []string{})
 				equal(c, c.redis("HEXISTS", "user.by.email", before), "0")
 				if email != nil {
-					equal(c, found(c, s.Find(with(*email))), []string{u.ID})
+					equal(c, found(c, s.Find(byEmail(*email))), []string{u.ID})
 				}
 			}
 		},
 		"uniques: removes the previous index when deleting": func(c *ohmCase) {
 			s, u := setup(c)
 			c.ok(s.Delete(c.ctx, u.ID))
-			equal(c, found(c, s.Find(with("a@a.com"))), []string{})
+			equal(c, found(c, s.Find(byEmail("a@a.com"))), []string{})
 			equal(c, c.redis("HEXISTS", "user.by.email", "a@a.com"), "0")
 		},
 		"uniques: unique virtual attribute": func(c *ohmCase) {
 			s, _ := setup(c)
-			u := createdOf(c, s, ohmUnique{Email: ptr("foo@yahoo.com")})
+			u := mustCreate(c, s, ohmUnique{Email: ptr("foo@yahoo.com")})
 			equal(c, found(c, s.Find(model.Eq("provider", "yahoo"))), []string{u.ID})
 			u.Email = ptr("bar@yahoo.com")
 			u = value[ohmUnique](c)(s.Save(c.ctx, u))
@@ -460,7 +466,7 @@ func ohmUniqueCases() map[string]func(c *ohmCase) {
 		},
 		"uniques: nil doesn't count for uniques": func(c *ohmCase) {
 			s, _ := setup(c)
-			a, b := createdOf(c, s, ohmUnique{}), createdOf(c, s, ohmUnique{})
+			a, b := mustCreate(c, s, ohmUnique{}), mustCreate(c, s, ohmUnique{})
 			equal(c, []string{a.ID, b.ID}, []string{"2", "3"})
 		},
 		"indices: uniques bug": func(c *ohmCase) {

@@ -108,8 +108,8 @@ func (ohmEntry) Indexes() []model.Index[ohmEntry] {
 // ohmJohnAndJane returns the records of filtering.rb.
 func ohmJohnAndJane(c *ohmCase) (users *model.Store[ohmUser], john, jane ohmUser) {
 	users = ohmStore[ohmUser](c, "user")
-	john = createdOf(c, users, ohmUser{Fname: "John", Lname: "Doe", Status: ptr("active")})
-	jane = createdOf(c, users, ohmUser{Fname: "Jane", Lname: "Doe", Status: ptr("active")})
+	john = mustCreate(c, users, ohmUser{Fname: "John", Lname: "Doe", Status: ptr("active")})
+	jane = mustCreate(c, users, ohmUser{Fname: "Jane", Lname: "Doe", Status: ptr("active")})
 	return users, john, jane
 }
 
@@ -117,20 +117,20 @@ func ohmJohnAndJane(c *ohmCase) (users *model.Store[ohmUser], john, jane ohmUser
 func ohmBooks(c *ohmCase) (authors *model.Store[ohmAuthor], one, two ohmBook) {
 	books := ohmStore[ohmBook](c, "book")
 	authors = ohmStore[ohmAuthor](c, "author")
-	one, two = createdOf(c, books, ohmBook{}), createdOf(c, books, ohmBook{})
-	createdOf(c, authors, ohmAuthor{Book: model.To[ohmBook](one.ID), Mood: "happy"})
-	createdOf(c, authors, ohmAuthor{Book: model.To[ohmBook](one.ID), Mood: "sad"})
-	createdOf(c, authors, ohmAuthor{Book: model.To[ohmBook](two.ID), Mood: "sad"})
+	one, two = mustCreate(c, books, ohmBook{}), mustCreate(c, books, ohmBook{})
+	mustCreate(c, authors, ohmAuthor{Book: model.To[ohmBook](one.ID), Mood: "happy"})
+	mustCreate(c, authors, ohmAuthor{Book: model.To[ohmBook](one.ID), Mood: "sad"})
+	mustCreate(c, authors, ohmAuthor{Book: model.To[ohmBook](two.ID), Mood: "sad"})
 	return authors, one, two
 }
 
 // ohmComments returns the records of list.rb.
 func ohmComments(c *ohmCase) (posts *model.Store[ohmPost], post ohmPost, comments *model.Values, ids []string) {
 	posts = ohmStore[ohmPost](c, "post")
-	post = createdOf(c, posts, ohmPost{})
+	post = mustCreate(c, posts, ohmPost{})
 	comments = posts.List("comments", post.ID)
 	for range 3 {
-		ids = append(ids, createdOf(c, posts, ohmPost{}).ID)
+		ids = append(ids, mustCreate(c, posts, ohmPost{}).ID)
 	}
 	c.ok(errOf(comments.PushBack(c.ctx, ids...)))
 	return posts, post, comments, ids
@@ -140,9 +140,9 @@ func ohmComments(c *ohmCase) (posts *model.Store[ohmPost], post ohmPost, comment
 func ohmAttendees(c *ohmCase) (people *model.Store[ohmPerson], attendees *model.Members, a, b, d ohmPerson) {
 	events := ohmStore[ohmEvent](c, "event")
 	people = ohmStore[ohmPerson](c, "person")
-	a, b = createdOf(c, people, ohmPerson{Name: "Albert"}), createdOf(c, people, ohmPerson{Name: "Bertrand"})
-	d = createdOf(c, people, ohmPerson{Name: "Charles"})
-	event := createdOf(c, events, ohmEvent{Name: ptr("Ruby Tuesday")})
+	a, b = mustCreate(c, people, ohmPerson{Name: "Albert"}), mustCreate(c, people, ohmPerson{Name: "Bertrand"})
+	d = mustCreate(c, people, ohmPerson{Name: "Charles"})
+	event := mustCreate(c, events, ohmEvent{Name: ptr("Ruby Tuesday")})
 	attendees = events.Set("attendees", event.ID)
 	c.ok(errOf(attendees.Put(c.ctx, a.ID, b.ID)))
 	return people, attendees, a, b, d

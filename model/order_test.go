@@ -26,15 +26,15 @@ func TestClockGoesBack(t *testing.T) {
 	const later = 4e15 // in microseconds
 	require.OK(t)(client.Do(t.Context(), client.B().Zadd().Key("named.all").ScoreMember().ScoreMember(later, "z").Build()).Error())
 	for _, id := range []string{"b", "a"} {
-		createdOf(t, s, named{ID: id, Name: id})
+		mustCreate(t, s, named{ID: id, Name: id})
 	}
 	if got := zset(t, client, "named.all"); !slices.Equal(got, []string{"z", "b", "a"}) {
-		t.Errorf("%v", got)
+		t.Errorf("named.all has %q, want z, b, a", got)
 	}
 }
 
-// Entries of unique values written by other programs are not changed: for records unknown to
-// the model, and for values reassigned by hand.
+// A model does not change index entries of unique values that other programs have written, for
+// records unknown to the model or for values reassigned by hand.
 func TestUniqueOfOthers(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -46,36 +46,36 @@ func TestUniqueOfOthers(t *testing.T) {
 	set("old", "77")
 	var taken *model.TakenError
 	if _, err := s.Create(t.Context(), named{Name: "old"}); !errors.As(err, &taken) || taken.Owner != "77" {
-		t.Fatalf("%v", err)
+		t.Fatalf("Create: %v; want a TakenError with owner 77", err)
 	}
-	n := createdOf(t, s, named{Name: "mine"})
+	n := mustCreate(t, s, named{Name: "mine"})
 	set("mine", "78")
 	require.OK(t)(s.Delete(t.Context(), n.ID))
 	names, err := client.Do(t.Context(), client.B().Hgetall().Key("names").Build()).AsStrMap()
 	if err != nil || names["mine"] != "78" || names["old"] != "77" {
-		t.Errorf("%v, %v", names, err)
+		t.Errorf("names has %q, %v; want old of 77, and mine of 78", names, err)
 	}
 }
 
-// A counter that was reset returns ids that are in use; Create takes the next free one.
+// A counter that was reset returns ids that are in use; Create takes the next free id.
 func TestCounterFellBack(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	s := store[named](t, client, model.Options{Name: "named"})
 	for i := range 3 {
-		createdOf(t, s, named{Name: fmt.Sprint(i)})
+		mustCreate(t, s, named{Name: fmt.Sprint(i)})
 	}
 	require.OK(t)(client.Do(t.Context(), client.B().Set().Key("next_named_id").Value("1").Build()).Error())
 	other := store[named](t, client, model.Options{Name: "named"}) // s has reserved ids left
 	if n, err := other.Create(t.Context(), named{Name: "new"}); err != nil || n.ID != "4" {
-		t.Errorf("%+v, %v", n, err)
+		t.Errorf("Create: %+v, %v; want id 4", n, err)
 	}
 	for i := range 3 {
 		if n, err := s.Get(t.Context(), fmt.Sprint(i+1)); err != nil || n.Name != fmt.Sprint(i) {
-			t.Errorf("%+v, %v", n, err)
+			t.Errorf("record %d: %+v, %v", i+1, n, err)
 		}
 	}
 	if n, err := client.Do(t.Context(), client.B().Exists().Key("named:5").Build()).AsInt64(); n != 0 || err != nil && !rueidis.IsRedisNil(err) {
-		t.Error(n, err)
+		t.Errorf("EXISTS named:5 = %d, %v; want 0", n, err)
 	}
 }

@@ -20,10 +20,10 @@ type contact struct {
 	Name string `redis:"name,range"`
 }
 
-// Records with given ids are imported while others create records.
+// Records with given ids can be imported while other writers create records.
 func TestOwnIDsConcurrently(t *testing.T) {
 	t.Parallel()
-	layouts(t, "m", func(t *testing.T, client rueidis.Client, opt model.Options) {
+	forEachLayout(t, "m", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		ctx := t.Context()
 		const n = 200
 		var work sync.WaitGroup
@@ -45,11 +45,11 @@ func TestOwnIDsConcurrently(t *testing.T) {
 		s := store[contact](t, client, opt)
 		names := map[string]int{}
 		for p, err := range s.All(ctx) {
-			checked(t, err)
+			checkErr(t, err)
 			names[p.Name[:1]]++
 		}
 		if names["1"] != n || names["2"] != n {
-			t.Error(names)
+			t.Errorf("records of each writer: %v; want %d of writers 1 and 2", names, n)
 		}
 		checkVerify(t, s)
 	})
@@ -61,15 +61,15 @@ func TestOwnIDsRefuse(t *testing.T) {
 	s := store[contact](t, client, model.Options{Name: "person"})
 	for _, id := range []string{"abc", "007", "-1", "1.5", "9007199254740992", "99999999999999999999999", " 1"} {
 		if _, err := s.Create(t.Context(), contact{ID: id}); !errors.Is(err, model.ErrValue) || !strings.Contains(err.Error(), "9007199254740991") {
-			t.Errorf("%s: %v", id, err)
+			t.Errorf("Create with id %q: %v; want ErrValue that names the largest id", id, err)
 		}
 	}
 	if redisDo(t, client, "EXISTS", "next_person_id") != "0" {
 		t.Error("a refused id raised the counter")
 	}
-	createdOf(t, s, contact{ID: "9007199254740991"})
-	if p := createdOf(t, s, contact{}); p.ID != "9007199254740992" {
-		t.Error(p)
+	mustCreate(t, s, contact{ID: "9007199254740991"})
+	if p := mustCreate(t, s, contact{}); p.ID != "9007199254740992" {
+		t.Errorf("created %+v, want id 9007199254740992", p)
 	}
 	ulids := store[contact](t, client, model.Options{Name: "ulid", IDs: model.ULID})
 	require.Fails(t, model.ErrValue)(ulids.Create(t.Context(), contact{ID: "1"}))

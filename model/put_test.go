@@ -34,18 +34,18 @@ func (ledger) Indexes() []model.Index[ledger] {
 	return []model.Index[ledger]{model.Composite[ledger]("group", "hits desc"), model.Composite[ledger]("made", "plain")}
 }
 
-// Many writers leave consistent indexes, and counters lose no increments and stay within their
-// bounds.
+// Concurrent writers leave consistent indexes, and counters lose no increments and stay within
+// their bounds.
 func TestPutDuringWrites(t *testing.T) {
 	t.Parallel()
-	layouts(t, "ledger", func(t *testing.T, client rueidis.Client, opt model.Options) {
+	forEachLayout(t, "ledger", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		opt.IDs = model.ClientAssigned
 		s := store[ledger](t, client, opt)
 		ids := []string{"a", "b", "c"}
 		for _, id := range ids {
 			require.OK(t)(s.Put(t.Context(), ledger{ID: id, Name: id, Hits: 9}))
 		}
-		var taken, given atomic.Int64
+		var subtracted, added atomic.Int64
 		var wg sync.WaitGroup
 		for w := range 8 {
 			wg.Go(func() {
@@ -61,18 +61,18 @@ func TestPutDuringWrites(t *testing.T) {
 						_, err = s.PutMany(t.Context(), []ledger{{ID: id, Name: id}, {ID: ids[i%3], Name: ids[i%3]}})
 					case 3:
 						if _, err = s.Incr(t.Context(), id, "hits", -2); err == nil {
-							taken.Add(2)
+							subtracted.Add(2)
 						} else if errors.Is(err, model.ErrBound) {
 							err = nil
 						}
 					case 4:
 						if _, err = s.Incr(t.Context(), id, "hits", 1); err == nil {
-							given.Add(1)
+							added.Add(1)
 						} else if errors.Is(err, model.ErrBound) {
 							err = nil
 						}
 					}
-					checked(t, err)
+					checkErr(t, err)
 				}
 			})
 		}
@@ -81,25 +81,25 @@ func TestPutDuringWrites(t *testing.T) {
 		for _, id := range ids {
 			l, err := s.Get(t.Context(), id)
 			if sum += int64(l.Hits); err != nil || l.Hits < -3 || l.Hits > 9 {
-				t.Error(l, err)
+				t.Errorf("record %s: %+v, %v; want hits between -3 and 9", id, l, err)
 			}
 		}
-		if want := 27 - taken.Load() + given.Load(); sum != want {
-			t.Errorf("the counters sum up to %d, not %d", sum, want)
+		if want := 27 - subtracted.Load() + added.Load(); sum != want {
+			t.Errorf("sum of the counters = %d, want %d", sum, want)
 		}
 		checkVerify(t, s)
 	})
 }
 
-// Put without an id creates a record. With an id that the counter has not produced yet it
-// inserts the record, and the counter skips that id.
+// Put without an id creates a record. Put with an id that the counter has not reached inserts the
+// record, and the counter skips that id.
 func TestPutWithCounter(t *testing.T) {
 	t.Parallel()
-	layouts(t, "member", func(t *testing.T, client rueidis.Client, opt model.Options) {
+	forEachLayout(t, "member", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		members := store[member](t, client, opt)
 		m, err := members.Put(t.Context(), member{Email: "a"})
 		if err != nil || m.ID != "1" {
-			t.Fatal(m, err)
+			t.Fatalf("Put: %+v, %v; want id 1", m, err)
 		}
 		require.OK(t)(members.Put(t.Context(), member{ID: "2", Email: "b"}))
 		require.OK(t)(members.Put(t.Context(), member{ID: "2", Email: "B2"}))
@@ -107,7 +107,7 @@ func TestPutWithCounter(t *testing.T) {
 		all, err := members.PutMany(t.Context(), []member{{Email: "c"}, {ID: "1", Email: "a1"}, {Email: "d"}, {ID: "x", Email: "e"}, {Email: "b2"}})
 		var many *model.ManyError
 		if !errors.As(err, &many) || len(many.Refused) != 2 || many.Refused[0].Position != 3 || many.Refused[1].Position != 4 {
-			t.Fatal(all, err)
+			t.Fatalf("PutMany: %+v, %v; want positions 3 and 4 refused", all, err)
 		}
 		got := map[string]string{}
 		for m, err := range members.All(t.Context()) {
@@ -115,14 +115,14 @@ func TestPutWithCounter(t *testing.T) {
 			got[m.Email] = m.ID
 		}
 		if len(got) != 4 || got["a1"] != "1" || got["B2"] != "2" || got["c"] != all[0].ID || got["d"] != all[2].ID {
-			t.Error(got, all)
+			t.Errorf("ids by e-mail address: %v, after PutMany returned %+v", got, all)
 		}
 		checkVerify(t, members)
 	})
 }
 
-// Put of a record with the id of an expired one claims its unique values, even those that
-// another record has had since.
+// Put with the id of an expired record can claim the unique values of that record, even if another
+// record has had these values since.
 func TestPutAfterExpiry(t *testing.T) {
 	t.Parallel()
 	for name, put := range map[string]func(ctx context.Context, s *model.Store[citizen], c citizen) error{
@@ -133,11 +133,11 @@ func TestPutAfterExpiry(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
+			forEachLayout(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
 				opt.IDs = model.ClientAssigned
 				citizens := store[citizen](t, client, opt)
-				createdOf(t, citizens, citizen{ID: "a", Email: "e@x", Phone: ptr("1"), Expires: time.Now().Add(-time.Minute)})
-				createdOf(t, citizens, citizen{ID: "b", Email: "e@x", Phone: ptr("1")})
+				mustCreate(t, citizens, citizen{ID: "a", Email: "e@x", Phone: ptr("1"), Expires: time.Now().Add(-time.Minute)})
+				mustCreate(t, citizens, citizen{ID: "b", Email: "e@x", Phone: ptr("1")})
 				require.OK(t)(citizens.Delete(t.Context(), "b"))
 				require.OK(t)(put(t.Context(), citizens, citizen{ID: "a", Email: "e@x", Phone: ptr("1")}))
 				require.Fails(t, model.ErrTaken)(citizens.Create(t.Context(), citizen{ID: "b", Email: "e@x"}))
@@ -153,7 +153,7 @@ func TestTouchWhileUpdated(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	s := store[ledger](t, client, model.Options{Name: "ledger"})
-	l := createdOf(t, s, ledger{Name: "a"})
+	l := mustCreate(t, s, ledger{Name: "a"})
 	touched := false
 	_, err := s.Update(t.Context(), l.ID, func(l *ledger) error {
 		l.Group = "x"
@@ -165,14 +165,14 @@ func TestTouchWhileUpdated(t *testing.T) {
 	})
 	require.OK(t)(err)
 	got, err := s.Get(t.Context(), l.ID)
-	lives, err2 := client.Do(t.Context(), client.B().Pttl().Key("ledger:"+l.ID).Build()).AsInt64()
-	if err != nil || err2 != nil || got.Group != "x" || time.Until(got.Expires) < 9*time.Hour || lives < (9*time.Hour).Milliseconds() {
-		t.Errorf("%+v lives for %v ms; %v, %v", got, lives, err, err2)
+	ttl, err2 := client.Do(t.Context(), client.B().Pttl().Key("ledger:"+l.ID).Build()).AsInt64()
+	if err != nil || err2 != nil || got.Group != "x" || time.Until(got.Expires) < 9*time.Hour || ttl < (9*time.Hour).Milliseconds() {
+		t.Errorf("%+v, %v; TTL %d ms, %v; want group x and about 10h", got, err, ttl, err2)
 	}
 	l.Version = got.Version
-	checked(t, errOf(s.Save(t.Context(), l)))
+	checkErr(t, errOf(s.Save(t.Context(), l)))
 	if got, err = s.Get(t.Context(), l.ID); err != nil || time.Until(got.Expires) > time.Hour {
-		t.Errorf("Save writes the whole record: %+v, %v", got, err)
+		t.Errorf("Save did not overwrite the expiry: %+v, %v", got, err)
 	}
 	checkVerify(t, s)
 }
@@ -182,15 +182,15 @@ func TestTouchRefuses(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	s := store[ledger](t, client, model.Options{Name: "ledger"})
-	l := createdOf(t, s, ledger{Name: "a"})
+	l := mustCreate(t, s, ledger{Name: "a"})
 	require.Fails(t, model.ErrValue)(s.Touch(t.Context(), l.ID, 0))
 	require.Fails(t, model.ErrValue)(store[member](t, client, model.Options{Name: "member"}).Touch(t.Context(), "1", time.Hour))
 	require.Fails(t, model.ErrNotFound)(s.Touch(t.Context(), "99", time.Hour))
-	checked(t, s.Touch(t.Context(), l.ID, 30*time.Millisecond))
+	checkErr(t, s.Touch(t.Context(), l.ID, 30*time.Millisecond))
 	if _, err := s.Save(t.Context(), l); err != nil && !errors.Is(err, model.ErrNotFound) {
 		t.Error("Touch has changed the version:", err)
 	}
-	m := createdOf(t, s, ledger{Name: "b"})
+	m := mustCreate(t, s, ledger{Name: "b"})
 	require.OK(t)(s.Touch(t.Context(), m.ID, 20*time.Millisecond))
 	for there := true; there; {
 		var err error
@@ -199,7 +199,7 @@ func TestTouchRefuses(t *testing.T) {
 		}
 	}
 	if _, err := s.Create(context.Background(), ledger{Name: "b"}); err != nil {
-		t.Error("the unique value of an expired record is free:", err)
+		t.Error("the unique value of an expired record is not free:", err)
 	}
 	require.Fails(t, model.ErrValue, "made")(s.Patch(t.Context(), l.ID, map[string]any{"made": time.Now()}))
 }

@@ -6,8 +6,8 @@ import (
 	"retwis/internal/redistest"
 )
 
-// A process that starts while the server refuses writes can read existing data: New only writes
-// what is not published yet.
+// A process that starts while the server refuses writes can read existing data: New does not
+// write a declaration that is already published.
 func TestNewWithoutWrites(t *testing.T) {
 	t.Parallel()
 	type user struct {
@@ -40,13 +40,13 @@ func TestNewWithoutWrites(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got, err := users.Get(t.Context(), ada.ID); err != nil || got != ada {
-					t.Fatal(got, err)
+					t.Fatalf("Get: %+v, %v; want %+v", got, err, ada)
 				}
 				if got, err := users.Find(Prefix("city", "Lon")).Slice(t.Context()); err != nil || len(got) != 1 {
-					t.Fatal(got, err)
+					t.Fatalf("Find: %+v, %v; want 1 record", got, err)
 				}
 				if _, err := users.Create(t.Context(), user{}); err == nil {
-					t.Fatal("the server takes writes")
+					t.Fatal("Create succeeded although the server refuses writes")
 				}
 			})
 		}

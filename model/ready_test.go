@@ -41,30 +41,32 @@ func TestReady(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ready := func(t2 *record.Table) error { return t2.Registry.CheckBuilt(t.Context(), t2.Schema.Indexes[0]) }
+	ready := func(table *record.Table) error {
+		return table.Registry.CheckBuilt(t.Context(), table.Schema.Indexes[0])
+	}
 	if err := errors.Join(ready(old.t)); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range []*record.Table{now.t, other.t} {
 		if err := ready(s); !errors.Is(err, ErrSchema) {
-			t.Fatal(err)
+			t.Fatalf("before Migrate: %v; want ErrSchema", err)
 		}
 	}
 	if _, err := now.Migrate(t.Context(), maintain.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := ready(now.t); err != nil {
-		t.Fatal("who migrated knows at once:", err)
+		t.Fatal("the store that migrated does not use the index immediately:", err)
 	}
-	// The cached states are the old ones.
+	// The other stores still have the old states in their caches.
 	if ready(old.t) != nil || ready(other.t) == nil {
-		t.Fatal("the database was asked again at once")
+		t.Fatal("a cached state was not used")
 	}
 	for _, s := range []*record.Table{old.t, other.t} {
 		s.Schema.Indexes[0].State.Asked.Add(-int64(time.Second) - int64(time.Millisecond))
 	}
 	if err := ready(old.t); !errors.Is(err, ErrSchema) {
-		t.Fatal(err)
+		t.Fatalf("dropped index: %v; want ErrSchema", err)
 	}
 	if err := ready(other.t); err != nil {
 		t.Fatal(err)
@@ -73,12 +75,12 @@ func TestReady(t *testing.T) {
 	for i := range now.t.Layout.Parts {
 		contents, err := client.Do(t.Context(), client.B().Hvals().Key(now.t.Layout.Parts[i].Content).Build()).AsStrSlice()
 		if err != nil || len(contents) == 0 {
-			t.Fatal(err)
+			t.Fatalf("%d contents, %v", len(contents), err)
 		}
 		for _, c := range contents {
 			_, entries, err := schema.Unpack(schema.Content(c))
 			if err != nil || len(entries) != 1 || entries[0].Number != now.t.Schema.Indexes[0].Number {
-				t.Fatalf("%v, %v", entries, err)
+				t.Fatalf("entries %v, %v; want one, of the new index", entries, err)
 			}
 		}
 	}

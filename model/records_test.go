@@ -16,15 +16,16 @@ import (
 	"retwis/model"
 )
 
-// Records streams the existing records, in the order of the ids, whatever they are.
+// Records streams the existing records in the order of the given ids, which need not be sorted or
+// exist.
 func TestRecords(t *testing.T) {
 	t.Parallel()
-	layouts(t, "m", func(t *testing.T, client rueidis.Client, opt model.Options) {
+	forEachLayout(t, "m", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		members := store[traveller](t, client, opt)
 		ctx := t.Context()
 		var ids []string
 		for i := range 640 {
-			ids = append(ids, createdOf(t, members, traveller{Name: fmt.Sprint(i)}).ID)
+			ids = append(ids, mustCreate(t, members, traveller{Name: fmt.Sprint(i)}).ID)
 		}
 		a := members.List("seen", ids[0])
 		require.OK(t)(a.PushBack(ctx, ids...))
@@ -35,29 +36,29 @@ func TestRecords(t *testing.T) {
 			got = append(got, m.ID)
 		}
 		if !slices.Equal(got, append([]string{ids[7]}, ids...)) {
-			t.Errorf("%d: %.100q", len(got), got)
+			t.Errorf("%d records: %.100q", len(got), got)
 		}
 		friends := members.Set("friends", ids[1])
 		require.OK(t)(friends.Put(ctx, ids[3], ids[5], "99999"))
 		if got := sortedOf(t, idsOfAll(members.Records(ctx, friends.All(ctx)))); !slices.Equal(got, []string{ids[3], ids[5]}) {
-			t.Errorf("%q", got)
+			t.Errorf("records %q, want %q and %q", got, ids[3], ids[5])
 		}
-		// An unreadable record does not hide the others; an error of the ids ends the
-		// iteration.
+		// An unreadable record does not hide other records; an error in the sequence of ids ends
+		// the iteration.
 		redisDo(t, client, "HSET", recordKey(opt, ids[2]), "expires", "never")
-		var bad []string
+		var errs []string
 		got = nil
 		for m, err := range members.Records(ctx, func(yield func(string, error) bool) {
 			_ = yield(ids[1], nil) && yield(ids[2], nil) && yield(ids[3], nil) && yield("", errors.New("cut short")) && yield(ids[4], nil)
 		}) {
 			if err != nil {
-				bad = append(bad, err.Error())
+				errs = append(errs, err.Error())
 			} else {
 				got = append(got, m.ID)
 			}
 		}
-		if !slices.Equal(got, []string{ids[1], ids[3]}) || len(bad) != 2 || !strings.Contains(bad[0], "field expires") || bad[1] != "cut short" {
-			t.Errorf("%q, %q", got, bad)
+		if !slices.Equal(got, []string{ids[1], ids[3]}) || len(errs) != 2 || !strings.Contains(errs[0], "field expires") || errs[1] != "cut short" {
+			t.Errorf("records %q, errors %q; want two of each", got, errs)
 		}
 		for range members.Records(ctx, a.All(ctx)) { // stop early
 			break
@@ -79,23 +80,23 @@ func idsOfAll(all iter.Seq2[traveller, error]) iter.Seq2[string, error] {
 	}
 }
 
-// A reader sees either all old members or all new ones.
+// A reader of a list sees either all old values or all new values.
 func TestReplaceIsAtomic(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	members := store[traveller](t, client, model.Options{Name: "m"})
-	id, ctx := createdOf(t, members, traveller{}).ID, t.Context()
+	id, ctx := mustCreate(t, members, traveller{}).ID, t.Context()
 	list := members.List("seen", id)
 	var work sync.WaitGroup
 	work.Go(func() {
 		for i := range 200 {
-			checked(t, list.Replace(ctx, slices.Repeat([]string{fmt.Sprint(i)}, 20)...))
+			checkErr(t, list.Replace(ctx, slices.Repeat([]string{fmt.Sprint(i)}, 20)...))
 		}
 	})
 	for last := ""; last != "199" && !t.Failed(); {
 		values, err := list.Range(ctx, 0, -1)
 		if err != nil || len(values) > 0 && (len(values) != 20 || len(slices.Compact(slices.Clone(values))) != 1) {
-			t.Fatal(values, err)
+			t.Fatalf("values %q, %v; want 20 equal values", values, err)
 		}
 		if len(values) > 0 {
 			last = values[0]
@@ -109,7 +110,7 @@ func TestReplaceRefuses(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	members := store[traveller](t, client, model.Options{Name: "m"})
 	ctx := t.Context()
-	a := createdOf(t, members, traveller{})
+	a := mustCreate(t, members, traveller{})
 	set, list := members.Set("friends", a.ID), members.List("seen", a.ID)
 	for _, err := range []error{set.Replace(ctx, "kept"), list.Replace(ctx, "kept")} {
 		require.OK(t)(err)
@@ -133,14 +134,14 @@ func TestReplaceRefuses(t *testing.T) {
 		"has other type": {has(members.List("seen", "7"), "x"), model.ErrCorrupt, "m.of.seen:7"},
 	} {
 		if !errors.Is(test.err, test.want) || !strings.Contains(test.err.Error(), test.text) {
-			t.Errorf("%s: %v", what, test.err)
+			t.Errorf("%s: %v; want %v and %q", what, test.err, test.want, test.text)
 		}
 	}
 	if redisDo(t, client, "GET", "m.of.seen:7") != "text" {
 		t.Error("a value of another type was replaced")
 	}
 	require.Gives(t, true)(set.Has(ctx, "kept"))
-	// Has does not search long lists to their end.
+	// Has does not search a long list to its end.
 	for range 51 {
 		require.OK(t)(list.PushBack(ctx, make([]string, 1000)...))
 	}

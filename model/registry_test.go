@@ -17,7 +17,7 @@ import (
 	"retwis/model"
 )
 
-// plainCitizen is a citizen with two indexes, none of them computed.
+// plainCitizen is a citizen with two indexes, neither of them computed.
 type plainCitizen struct {
 	ID    string `redis:",id"`
 	Name  string `redis:"name,index"`
@@ -25,7 +25,7 @@ type plainCitizen struct {
 	Age   int    `redis:"age"`
 }
 
-// rangedCitizen has different indexes.
+// rangedCitizen is a citizen with different indexes.
 type rangedCitizen struct {
 	ID    string `redis:",id"`
 	Name  string `redis:"name"`
@@ -36,25 +36,25 @@ type rangedCitizen struct {
 // A program without the Go type can list, verify, repair and migrate models.
 func TestModelWithoutType(t *testing.T) {
 	t.Parallel()
-	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
+	forEachLayout(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		citizens := store[plainCitizen](t, client, opt)
 		for i := range 30 {
-			createdOf(t, citizens, plainCitizen{Name: fmt.Sprint(i % 3), Email: fmt.Sprint("E", i), Age: i})
+			mustCreate(t, citizens, plainCitizen{Name: fmt.Sprint(i % 3), Email: fmt.Sprint("E", i), Age: i})
 		}
 		m, err := model.Open(t.Context(), client, "citizen")
 		require.OK(t)(err)
 		if r, err := m.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 || r.Checked < 100 {
-			t.Fatalf("%+v, %v", r, err)
+			t.Fatalf("Verify: %+v, %v; want at least 100 checks and no problems", r, err)
 		}
-		d := damaging{t, client, opt}
+		d := damager{t, client, opt}
 		d.do("ZREM", d.keyIn("1", "by.name:0"), "1")
 		d.do("HDEL", d.keyIn("2", "content"), "2")
 		d.do("DEL", d.keyIn("3", ""))
 		if r, err := m.Verify(t.Context(), maintain.Options{}); err != nil || r.Missing != 2 || r.Dangling != 1 {
-			t.Fatalf("%+v, %v", r, err)
+			t.Fatalf("Verify: %+v, %v; want 2 missing, 1 dangling", r, err)
 		}
 		if r, err := m.Repair(t.Context(), maintain.Options{}); err != nil || r.Repaired != 3 {
-			t.Fatalf("%+v, %v", r, err)
+			t.Fatalf("Repair: %+v, %v; want 3 repaired", r, err)
 		}
 		checkVerify(t, citizens)
 
@@ -76,13 +76,13 @@ func TestModelWithoutType(t *testing.T) {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		checkVerify(t, ranged)
-		none[string](t)(ranged.Pending(t.Context()))
+		checkEmpty[string](t)(ranged.Pending(t.Context()))
 		require.Fails(t, model.ErrSchema)(citizens.Create(t.Context(), plainCitizen{Email: "new"}))
-		onlyKeys(t, client, opt)
+		checkIndexKeys(t, client, opt)
 	})
 }
 
-// Without the Go type, stored computed values are trusted, and not computed.
+// Without the Go type, stored computed values are used, since they cannot be computed.
 func TestComputedWithoutType(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -90,13 +90,13 @@ func TestComputedWithoutType(t *testing.T) {
 	e := editionOf[otherCitizen](t, client, opt)
 	random := rand.New(rand.NewPCG(1, 1))
 	for range 20 {
-		require.OK(t)(e.work(t.Context(), random, 10))
+		require.OK(t)(e.randomWrite(t.Context(), random, 10))
 	}
 	id, err := e.create(t.Context(), citizen{Email: "a@b"})
 	require.OK(t)(err)
 	m, err := model.Open(t.Context(), client, "citizen")
 	require.OK(t)(err)
-	d := damaging{t, client, opt}
+	d := damager{t, client, opt}
 	d.set(id, "age", "77")
 	if r, err := m.Repair(t.Context(), maintain.Options{}); err != nil || r.Problems() != 1 || r.Repaired != 1 {
 		t.Fatalf("%+v, %v", r, err)
@@ -117,7 +117,7 @@ func TestComputedWithoutType(t *testing.T) {
 	require.Fails(t, model.ErrCorrupt)(model.Models(t.Context(), client))
 }
 
-// Models work even if the server refuses writes to the list of models.
+// A model works even if it cannot be added to the list of models.
 func TestModelNotListed(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -126,7 +126,7 @@ func TestModelNotListed(t *testing.T) {
 	require.OK(t)(model.Open(t.Context(), client, "citizen"))
 }
 
-// Sets declared later are removed with the leftovers of a record, even without the Go type.
+// Repair without the Go type also removes sets that were declared later.
 func TestModelWithoutTypeKnowsNewSets(t *testing.T) {
 	t.Parallel()
 	type before struct {
@@ -138,21 +138,21 @@ func TestModelWithoutTypeKnowsNewSets(t *testing.T) {
 		A  string `redis:"a,index"`
 		S  model.Set
 	}
-	layouts(t, "thing", func(t *testing.T, client rueidis.Client, opt model.Options) {
+	forEachLayout(t, "thing", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		store[before](t, client, opt)
 		s := store[after](t, client, opt)
-		created := createdOf(t, s, after{})
+		created := mustCreate(t, s, after{})
 		_, err := s.Set("s", created.ID).Put(t.Context(), "member")
-		checked(t, err)
-		d := damaging{t, client, opt}
+		checkErr(t, err)
+		d := damager{t, client, opt}
 		d.do("DEL", d.keyIn(created.ID, ""))
 		m, err := model.Open(t.Context(), client, "thing")
-		checked(t, err)
+		checkErr(t, err)
 		if r, err := m.Repair(t.Context(), maintain.Options{}); err != nil || r.Repaired != 1 {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		if n, err := s.Set("s", created.ID).Len(t.Context()); n != 0 || err != nil {
-			t.Errorf("%d members of no record, %v", n, err)
+			t.Errorf("the set of a deleted record has %d members, %v", n, err)
 		}
 	})
 }
@@ -173,40 +173,38 @@ func (c *counting) DoMulti(ctx context.Context, multi ...rueidis.Completed) []ru
 	return c.Client.DoMulti(ctx, multi...)
 }
 
-// Opening a model takes a few round trips, for any number of partitions, even if the database
-// was emptied.
+// Opening a model takes a few round trips for any number of partitions, and so does the first
+// write after the database was emptied.
 func TestOpenInAFewRoundTrips(t *testing.T) {
 	t.Parallel()
 	client := &counting{Client: redistest.DB(t).Client(t)}
 	opt := model.Options{Name: "citizen", Partitions: 64}
-	const most = 10
-	for _, what := range []string{"new", "there"} {
+	const maxTrips = 10
+	for _, what := range []string{"new", "existing"} {
 		client.trips.Store(0)
 		store[citizen](t, client, opt)
-		if n := client.trips.Load(); n > most {
-			t.Errorf("%s: %d round trips", what, n)
+		if n := client.trips.Load(); n > maxTrips {
+			t.Errorf("%s: %d round trips, want at most %d", what, n, maxTrips)
 		}
 	}
 	citizens := store[citizen](t, client, opt)
 	client.trips.Store(0)
 	if pending, err := citizens.Pending(t.Context()); err != nil || len(pending) != 0 || client.trips.Load() != 1 {
-		t.Error(pending, err, client.trips.Load())
+		t.Errorf("Pending = %q, %v after %d round trips; want none after 1", pending, err, client.trips.Load())
 	}
 	flush(t, client)
 	client.trips.Store(0)
-	createdOf(t, citizens, citizen{Email: "a"})
-	if n := client.trips.Load(); n > 2*most {
-		t.Errorf("%d round trips after the database was emptied", n)
+	mustCreate(t, citizens, citizen{Email: "a"})
+	if n := client.trips.Load(); n > 2*maxTrips {
+		t.Errorf("%d round trips after the database was emptied, want at most %d", n, 2*maxTrips)
 	}
 }
 
-// Opening or restoring a model can be interrupted at any command and repeated.
+// Opening or restoring a model can be interrupted at any command, and then repeated.
 func TestOpenInterrupted(t *testing.T) {
 	t.Parallel()
-	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
-		ended, end := context.WithCancel(t.Context())
-		end()
-		require.Fails(t, context.Canceled)(model.New[citizen](ended, client, opt))
+	forEachLayout(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		require.Fails(t, context.Canceled)(model.New[citizen](canceled(t.Context()), client, opt))
 		cut := &failing{Client: client}
 		for left, done := int64(0), false; !done; left++ {
 			flush(t, client)
@@ -216,13 +214,13 @@ func TestOpenInterrupted(t *testing.T) {
 			citizens := store[citizen](t, client, opt)
 			flush(t, client)
 			cut.left.Store(math.MaxInt64)
-			short := store[citizen](t, cut, opt)
+			restored := store[citizen](t, cut, opt)
 			flush(t, client)
 			cut.left.Store(left)
-			_, _ = short.Count(t.Context(), model.Eq("name", "a"))
-			createdOf(t, citizens, citizen{Email: "a"})
+			_, _ = restored.Count(t.Context(), model.Eq("name", "a"))
+			mustCreate(t, citizens, citizen{Email: "a"})
 			if pending, err := citizens.Pending(t.Context()); err != nil || len(pending) != 0 {
-				t.Fatalf("after %d commands: %v, %v", left, pending, err)
+				t.Fatalf("after %d commands: Pending = %q, %v; want none", left, pending, err)
 			}
 			agree(t, client, opt, citizens)
 		}

@@ -17,7 +17,7 @@ import (
 	"retwis/model"
 )
 
-// Releases of a program, each of which declares different indexes.
+// The releases of a program declare different indexes.
 type (
 	oldRelease struct {
 		ID   string   `redis:",id"`
@@ -34,9 +34,9 @@ type (
 		City string   `redis:"city"`
 		Tags []string `redis:"tags"`
 	}
-	// bothRelease has an equality index of age, and an ordered one with a different name.
+	// bothRelease has an equality index of age, and an ordered index with a different name.
 	bothRelease struct{ oldRelease }
-	// newRelease has only the ordered one.
+	// newRelease has only the ordered index of age.
 	newRelease struct {
 		ID   string   `redis:",id"`
 		Name string   `redis:"name,index"`
@@ -60,8 +60,9 @@ type release struct {
 	stop  func()
 }
 
-// released starts a process that writes continuously. No write may be refused.
-func released[T any](t *testing.T, s *model.Store[T], record func(n int) T) release {
+// startRelease starts a simulated process that writes continuously. A refused write fails the
+// test.
+func startRelease[T any](t *testing.T, s *model.Store[T], record func(n int) T) release {
 	t.Helper()
 	done := new(atomic.Bool)
 	var work sync.WaitGroup
@@ -75,7 +76,7 @@ func released[T any](t *testing.T, s *model.Store[T], record func(n int) T) rele
 			if _, err = s.Save(ctx, made); err != nil {
 				return err
 			}
-			id := fmt.Sprint(n%20 + 1) // other processes write it as well
+			id := fmt.Sprint(n%20 + 1) // other processes write this record as well
 			if err = errOf(s.Patch(ctx, id, map[string]any{"age": n % 7, "city": fmt.Sprint("city", n%5), "tags": []string{fmt.Sprint(n % 3)}})); err != nil && !errors.Is(err, model.ErrNotFound) {
 				return err
 			}
@@ -98,7 +99,7 @@ func released[T any](t *testing.T, s *model.Store[T], record func(n int) T) rele
 			}
 		}
 	})
-	<-begun // it has written
+	<-begun // the process has written
 	t.Cleanup(r.stop)
 	return r
 }
@@ -112,18 +113,18 @@ func TestReleasesRefuseNoWrite(t *testing.T) {
 			t.Parallel()
 			client := redistest.DB(t).Client(t)
 			old := store[oldRelease](t, client, opt)
-			before := released(t, old, oldRecord)
+			before := startRelease(t, old, oldRecord)
 			now := store[withoutRelease](t, client, opt)
-			migrated(t, now)
-			after := released(t, now, func(n int) withoutRelease { return withoutRelease{Name: fmt.Sprint("n", n%9), Age: n % 7, City: "c"} })
+			migrate(t, now)
+			after := startRelease(t, now, func(n int) withoutRelease { return withoutRelease{Name: fmt.Sprint("n", n%9), Age: n % 7, City: "c"} })
 			again := store[oldRelease](t, client, opt) // an old process that restarts
-			restarted := released(t, again, oldRecord)
+			restarted := startRelease(t, again, oldRecord)
 			for range redistest.Cases(1, 3) {
-				checkAgree(t, now, "name", "age")
+				checkFind(t, now, "name", "age")
 			}
 			before.stop()
 			restarted.stop()
-			migrated(t, now)
+			migrate(t, now)
 			after.stop()
 			checkVerify(t, now)
 			for _, key := range allKeys(t, client) {
@@ -132,25 +133,25 @@ func TestReleasesRefuseNoWrite(t *testing.T) {
 				}
 			}
 			if err := before.write(t.Context(), 1); !errors.Is(err, model.ErrSchema) {
-				t.Error("a process of the old release still writes:", err)
+				t.Errorf("write of the old release: %v; want ErrSchema", err)
 			}
 		})
 		t.Run("alter, "+name, func(t *testing.T) {
 			t.Parallel()
 			client := redistest.DB(t).Client(t)
-			before := released(t, store[oldRelease](t, client, opt), oldRecord)
+			before := startRelease(t, store[oldRelease](t, client, opt), oldRecord)
 			both := store[bothRelease](t, client, opt)
-			between := released(t, both, func(n int) bothRelease { return bothRelease{oldRecord(n)} })
+			between := startRelease(t, both, func(n int) bothRelease { return bothRelease{oldRecord(n)} })
 			before.stop()
-			migrated(t, both)
-			ordered(t, both.Find().OrderBy("years"))
+			migrate(t, both)
+			checkQuery(t, both.Find().OrderBy("years"))
 			now := store[newRelease](t, client, opt)
-			migrated(t, now)
-			after := released(t, now, func(n int) newRelease { return newRelease(oldRecord(n)) })
-			ordered(t, both.Find().OrderBy("years"))
+			migrate(t, now)
+			after := startRelease(t, now, func(n int) newRelease { return newRelease(oldRecord(n)) })
+			checkQuery(t, both.Find().OrderBy("years"))
 			between.stop()
-			migrated(t, now)
-			ordered(t, now.Find().OrderBy("years"))
+			migrate(t, now)
+			checkQuery(t, now.Find().OrderBy("years"))
 			after.stop()
 			checkVerify(t, now)
 			for _, key := range allKeys(t, client) {
@@ -169,35 +170,38 @@ func oldRecord(n int) oldRelease {
 	return oldRelease{Name: fmt.Sprint("n", n%9), Age: n % 7, City: fmt.Sprint("city", n%5), Tags: []string{fmt.Sprint(n % 3), "all"}}
 }
 
-func migrated[T any](t *testing.T, s *model.Store[T]) {
+// migrate migrates a model and checks that no changes are pending.
+func migrate[T any](t *testing.T, s *model.Store[T]) {
 	t.Helper()
-	checked(t, errOf(s.Migrate(t.Context(), maintain.Options{})))
+	checkErr(t, errOf(s.Migrate(t.Context(), maintain.Options{})))
 	if pending, err := s.Pending(t.Context()); err != nil || len(pending) > 0 {
-		t.Error(pending, err)
+		t.Errorf("Pending = %q, %v; want none", pending, err)
 	}
 }
 
-// ordered fails the test if a query fails.
-func ordered[T any](t *testing.T, q *model.Query[T]) {
+// checkQuery fails the test if a query fails.
+func checkQuery[T any](t *testing.T, q *model.Query[T]) {
 	t.Helper()
-	checked(t, errOf(q.Limit(50).Slice(t.Context())))
+	checkErr(t, errOf(q.Limit(50).Slice(t.Context())))
 }
 
-// checkAgree fails the test if a query by one of the indexes that both releases have fails.
-func checkAgree(t *testing.T, s *model.Store[withoutRelease], fields ...string) {
+// checkFind fails the test if a query by one of the fields fails. Both releases have the indexes
+// of these fields.
+func checkFind(t *testing.T, s *model.Store[withoutRelease], fields ...string) {
 	t.Helper()
 	for _, field := range fields {
 		value := any("n1")
 		if field == "age" {
 			value = 1
 		}
-		ordered(t, s.Find(model.Eq(field, value)))
+		checkQuery(t, s.Find(model.Eq(field, value)))
 	}
 }
 
+// allKeys returns the keys of the database.
 func allKeys(t *testing.T, client rueidis.Client) []string {
 	t.Helper()
 	keys, err := client.Do(t.Context(), client.B().Keys().Pattern("*").Build()).AsStrSlice()
-	checked(t, err)
+	checkErr(t, err)
 	return keys
 }

@@ -9,20 +9,21 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// stalling is a client that stops once before it writes a record of a model with partitions,
-// until it is released.
+// stalling is a client whose first write of a record of a model with partitions, after stall was
+// set, waits until resume is closed.
 type stalling struct {
 	rueidis.Client
-	stall  atomic.Bool
-	once   sync.Once
-	at, on chan struct{}
+	stall   atomic.Bool
+	once    sync.Once
+	stalled chan struct{} // closed when the write waits
+	resume  chan struct{}
 }
 
 func (s *stalling) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
 	if s.stall.Load() && isWrite(cmd.Commands()) {
 		s.once.Do(func() {
-			close(s.at)
-			<-s.on
+			close(s.stalled)
+			<-s.resume
 		})
 	}
 	return s.Client.Do(ctx, cmd)

@@ -27,6 +27,7 @@ type user struct {
 	Expires time.Time       `redis:",expires"`
 }
 
+// store returns a Store, and ends the test on an error.
 func store[T any](t testing.TB, client rueidis.Client, opt model.Options) *model.Store[T] {
 	t.Helper()
 	s, err := model.New[T](t.Context(), client, opt)
@@ -40,26 +41,27 @@ func errOf(results ...any) error {
 	return err
 }
 
-// checked is require.OK for goroutines: the test continues.
-func checked(t testing.TB, err error) {
+// checkErr fails the test if err is not nil. Unlike require.OK, it lets the test continue, so any
+// goroutine can call it.
+func checkErr(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Error(err)
 	}
 }
 
-// none checks that a call returns an empty slice.
-func none[V any](t testing.TB) func(got []V, err error) {
+// checkEmpty checks that a call returns an empty slice.
+func checkEmpty[V any](t testing.TB) func(got []V, err error) {
 	return func(got []V, err error) {
 		t.Helper()
 		if err != nil || len(got) > 0 {
-			t.Errorf("%v, %v", got, err)
+			t.Errorf("got %v, %v; want an empty slice", got, err)
 		}
 	}
 }
 
-// pagesOf reads a query page by page, and calls between with each page except the last.
-func pagesOf[T any](t testing.TB, q *model.Query[T], between ...func(page []T)) []T {
+// readPages reads a query page by page, and calls between with each page except the last page.
+func readPages[T any](t testing.TB, q *model.Query[T], between ...func(page []T)) []T {
 	t.Helper()
 	var all []T
 	for cursor := ""; ; {
@@ -82,11 +84,11 @@ func checkVerify(t testing.TB, s interface {
 ) {
 	t.Helper()
 	if r, err := s.Verify(t.Context(), maintain.Options{Examples: 5}); err != nil || r.Problems() != 0 {
-		t.Errorf("%+v, %v", r, err)
+		t.Errorf("Verify: %+v, %v; want no problems", r, err)
 	}
 }
 
-// Text that cannot be part of a key, or of a claim, is not a valid id.
+// Text that cannot be part of a key or of a claim is not a valid id.
 func TestBadIDs(t *testing.T) {
 	t.Parallel()
 	type thing struct {
@@ -96,25 +98,25 @@ func TestBadIDs(t *testing.T) {
 	ctx := t.Context()
 	things := store[thing](t, redistest.DB(t).Client(t), model.Options{Name: "thing", IDs: model.ClientAssigned, Partitions: 3})
 	for _, id := range []string{"", strings.Repeat("a", 257), "a\x00b"} {
-		_, created := things.Create(ctx, thing{ID: id})
-		_, saved := things.Save(ctx, thing{ID: id})
-		_, updated := things.Update(ctx, id, func(*thing) error { return nil })
-		_, patched := things.Patch(ctx, id, map[string]any{"mail": "x"})
+		_, createErr := things.Create(ctx, thing{ID: id})
+		_, saveErr := things.Save(ctx, thing{ID: id})
+		_, updateErr := things.Update(ctx, id, func(*thing) error { return nil })
+		_, patchErr := things.Patch(ctx, id, map[string]any{"mail": "x"})
 		for what, err := range map[string]error{
-			"Create": created, "Save": saved, "Delete": things.Delete(ctx, id),
-			"Update": updated, "Patch": patched,
+			"Create": createErr, "Save": saveErr, "Delete": things.Delete(ctx, id),
+			"Update": updateErr, "Patch": patchErr,
 		} {
 			if !errors.Is(err, model.ErrValue) {
-				t.Errorf("%s of id %q: %v", what, id, err)
+				t.Errorf("%s of id %q: %v; want ErrValue", what, id, err)
 			}
 		}
 		if _, err := things.Get(ctx, id); !errors.Is(err, model.ErrNotFound) {
-			t.Errorf("Get of id %q: %v", id, err)
+			t.Errorf("Get of id %q: %v; want ErrNotFound", id, err)
 		}
 	}
 	long := strings.Repeat("a", 256)
 	if got, err := things.Create(ctx, thing{ID: long, Mail: "m"}); err != nil || got.ID != long {
-		t.Error(err)
+		t.Errorf("Create with an id of 256 bytes: id %q, %v", got.ID, err)
 	}
 	require.Fails(t, model.ErrTaken)(things.Create(ctx, thing{ID: "b", Mail: "m"}))
 }

@@ -40,7 +40,7 @@ func TestStoredSchema(t *testing.T) {
 			`"collections":["friends"],"type":"dweller","refs":[{"field":"town","target":"town","rule":"restrict"}]}`,
 	} {
 		if meta[field] != want {
-			t.Errorf("%s is\n%s, expected\n%s", field, meta[field], want)
+			t.Errorf("%s is\n%s, want\n%s", field, meta[field], want)
 		}
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"retwis/model"
 )
 
-// layouts calls f for each layout of the keys of a model.
-func layouts(t *testing.T, name string, f func(t *testing.T, client rueidis.Client, opt model.Options)) {
+// forEachLayout runs f as a subtest without and with partitions.
+func forEachLayout(t *testing.T, name string, f func(t *testing.T, client rueidis.Client, opt model.Options)) {
 	t.Helper()
 	for _, partitions := range []int{1, 3} {
 		t.Run(fmt.Sprintf("in %d", partitions), func(t *testing.T) {
@@ -37,11 +37,11 @@ type member struct {
 
 func ptr[T any](v T) *T { return &v }
 
-// If many writers want a value at the same time, one gets it, and the index points to its
-// record.
+// If many writers claim a value at the same time, exactly one of them gets the value, and the
+// index leads to its record.
 func TestUniqueDuringWrites(t *testing.T) {
 	t.Parallel()
-	layouts(t, "member", func(t *testing.T, client rueidis.Client, opt model.Options) {
+	forEachLayout(t, "member", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		members := store[member](t, client, opt)
 		for round := range 5 {
 			email := fmt.Sprintf("%d@example.com", round)
@@ -67,15 +67,15 @@ func TestUniqueDuringWrites(t *testing.T) {
 			}
 			wg.Wait()
 			if len(winners) != 1 || len(owners) != 63 {
-				t.Fatalf("%d have it: %v", len(winners), winners)
+				t.Fatalf("records %v have %s, %d writers were refused; want 1 and 63", winners, email, len(owners))
 			}
-			for _, o := range owners {
-				if o != winners[0] {
-					t.Fatalf("it is %s's, and somebody was told %s's", winners[0], o)
+			for _, owner := range owners {
+				if owner != winners[0] {
+					t.Fatalf("a TakenError names owner %s, want %s", owner, winners[0])
 				}
 			}
 			if id := ownerOf(t, client, opt, "email", email); id != winners[0] {
-				t.Fatalf("the index leads to %s, not %s", id, winners[0])
+				t.Fatalf("the index leads to record %s, want %s", id, winners[0])
 			}
 		}
 	})
@@ -84,11 +84,11 @@ func TestUniqueDuringWrites(t *testing.T) {
 // Values move from record to record, and back, without being lost or owned twice.
 func TestUniqueMoves(t *testing.T) {
 	t.Parallel()
-	layouts(t, "member", func(t *testing.T, client rueidis.Client, opt model.Options) {
+	forEachLayout(t, "member", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		members := store[member](t, client, opt)
 		const records, values = 6, 4
 		for i := range records {
-			createdOf(t, members, member{Email: fmt.Sprint("own", i)})
+			mustCreate(t, members, member{Email: fmt.Sprint("own", i)})
 		}
 		var wg sync.WaitGroup
 		for w := range 8 {
@@ -111,28 +111,28 @@ func TestUniqueMoves(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		had := map[string]string{}
+		owners := map[string]string{}
 		for i := range records {
 			m, err := members.Get(t.Context(), fmt.Sprint(i+1))
 			require.OK(t)(err)
 			if m.Phone == nil {
 				continue
 			}
-			if other, ok := had[*m.Phone]; ok {
+			if other, ok := owners[*m.Phone]; ok {
 				t.Fatalf("%s and %s both have %s", other, m.ID, *m.Phone)
 			}
-			had[*m.Phone] = m.ID
+			owners[*m.Phone] = m.ID
 		}
 		for v := range values {
 			value := fmt.Sprint("v", v)
-			if id := ownerOf(t, client, opt, "phone", value); id != had[value] {
-				t.Errorf("%s: the index leads to %q, the record that has it is %q", value, id, had[value])
+			if id := ownerOf(t, client, opt, "phone", value); id != owners[value] {
+				t.Errorf("%s: the index leads to record %q, want %q", value, id, owners[value])
 			}
 		}
 	})
 }
 
-// ownerOf reads a field of the hash of a unique index.
+// ownerOf returns the id that a unique index has for a value, or an empty string.
 func ownerOf(t *testing.T, client rueidis.Client, opt model.Options, index, value string) string {
 	t.Helper()
 	for i := range max(opt.Partitions, 1) {
@@ -145,13 +145,14 @@ func ownerOf(t *testing.T, client rueidis.Client, opt model.Options, index, valu
 			continue
 		}
 		require.OK(t)(err)
-		id, _, _ := cut(text)
+		id, _, _ := splitClaim(text)
 		return id
 	}
 	return ""
 }
 
-func cut(text string) (id, token, deadline string) {
+// splitClaim splits the value of a field of a unique index.
+func splitClaim(text string) (id, token, deadline string) {
 	parts := []string{"", "", ""}
 	at := 0
 	for _, r := range text {
@@ -164,14 +165,14 @@ func cut(text string) (id, token, deadline string) {
 	return parts[0], parts[1], parts[2]
 }
 
-// Claims of dead writers are taken over: if the record has the value, the claim stays; if not,
-// it is revoked, even if the writer is still running.
+// A writer confirms the claim of a dead writer if the record has the value, and otherwise takes
+// the value over.
 func TestAbandonedClaims(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	opt := model.Options{Name: "member", Partitions: 3, IDs: model.Counter}
 	members := store[member](t, client, opt)
-	m := createdOf(t, members, member{Email: "a"})
+	m := mustCreate(t, members, member{Email: "a"})
 	key := hashOf(t, client, "email", "a")
 	set := func(value, text string) {
 		t.Helper()
@@ -183,17 +184,17 @@ func TestAbandonedClaims(t *testing.T) {
 	set("a", m.ID+"\x00token\x00"+later)
 	require.Fails(t, model.ErrTaken)(members.Create(t.Context(), member{Email: "a"}))
 	if text, _ := client.Do(t.Context(), client.B().Hget().Key(key).Field("a").Build()).ToString(); text != m.ID+"\x00token" {
-		t.Errorf("the claim was not settled: %q", text)
+		t.Errorf("the claim was not confirmed: %q", text)
 	}
-	// It died before that, or before it released a value that its record no longer has.
+	// The writer died before writing the record, or before releasing a former value of the record.
 	for _, text := range []string{"77\x00token\x00" + later, "77\x00token\x001", "77\x00token", m.ID + "\x00old"} {
 		require.OK(t)(members.Delete(t.Context(), m.ID))
 		set("a", text)
-		m = createdOf(t, members, member{Email: "a"})
+		m = mustCreate(t, members, member{Email: "a"})
 	}
 }
 
-// hashOf finds the hash that has a unique value.
+// hashOf returns the key of the hash that has a unique value.
 func hashOf(t *testing.T, client rueidis.Client, index, value string) string {
 	t.Helper()
 	for i := range 3 {
@@ -210,7 +211,7 @@ func hashOf(t *testing.T, client rueidis.Client, index, value string) string {
 func TestSlowWriterIsRefused(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
-	slow := &stalling{Client: client, at: make(chan struct{}), on: make(chan struct{})}
+	slow := &stalling{Client: client, stalled: make(chan struct{}), resume: make(chan struct{})}
 	opt := model.Options{Name: "member", Partitions: 3}
 	members := store[member](t, slow, opt)
 	quick := store[member](t, client, opt)
@@ -220,19 +221,20 @@ func TestSlowWriterIsRefused(t *testing.T) {
 		_, err := members.Create(t.Context(), member{Email: "a"})
 		errs <- err
 	}()
-	<-slow.at // it has its claim, and is about to write
-	m := createdOf(t, quick, member{Email: "a"})
-	close(slow.on)
+	<-slow.stalled // the writer has its claim, and is about to write
+	m := mustCreate(t, quick, member{Email: "a"})
+	close(slow.resume)
 	var taken *model.TakenError
 	if err := <-errs; !errors.As(err, &taken) || taken.Owner != m.ID {
-		t.Fatalf("the slow writer got %v", err)
+		t.Fatalf("slow writer: %v; want a TakenError", err)
 	}
 	if id := ownerOf(t, client, opt, "email", "a"); id != m.ID {
-		t.Errorf("the index leads to %s", id)
+		t.Errorf("the index leads to record %s, want %s", id, m.ID)
 	}
 }
 
-// The same holds if its record had the value before it expired.
+// A writer stopped between its claim and its write is refused even if an expired record with the
+// same id had the value.
 func TestSlowWriterAfterExpiry(t *testing.T) {
 	t.Parallel()
 	type guest struct {
@@ -241,10 +243,10 @@ func TestSlowWriterAfterExpiry(t *testing.T) {
 		Expires time.Time `redis:",expires"`
 	}
 	client := redistest.DB(t).Client(t)
-	slow := &stalling{Client: client, at: make(chan struct{}), on: make(chan struct{})}
+	slow := &stalling{Client: client, stalled: make(chan struct{}), resume: make(chan struct{})}
 	opt := model.Options{Name: "guest", Partitions: 3, IDs: model.ClientAssigned}
 	guests, quick := store[guest](t, slow, opt), store[guest](t, client, opt)
-	createdOf(t, quick, guest{ID: "1", Email: "a", Expires: time.Now().Add(20 * time.Millisecond)})
+	mustCreate(t, quick, guest{ID: "1", Email: "a", Expires: time.Now().Add(20 * time.Millisecond)})
 	for there := true; there; {
 		var err error
 		if there, err = quick.Has(t.Context(), "1"); err != nil {
@@ -257,12 +259,12 @@ func TestSlowWriterAfterExpiry(t *testing.T) {
 		_, err := guests.Create(t.Context(), guest{ID: "1", Email: "a"})
 		errs <- err
 	}()
-	<-slow.at // it has its claim, and is about to write
-	g := createdOf(t, quick, guest{ID: "2", Email: "a"})
-	close(slow.on)
+	<-slow.stalled // the writer has its claim, and is about to write
+	g := mustCreate(t, quick, guest{ID: "2", Email: "a"})
+	close(slow.resume)
 	var taken *model.TakenError
 	if err := <-errs; !errors.As(err, &taken) || taken.Owner != g.ID {
-		t.Fatalf("the slow writer got %v", err)
+		t.Fatalf("slow writer: %v; want a TakenError", err)
 	}
 }
 
@@ -276,21 +278,21 @@ func (seat) Indexes() []model.Index[seat] {
 	return []model.Index[seat]{model.Composite[seat]("room", "row").Unique()}
 }
 
-// The error names each of several fields.
+// A TakenError of a composite index names all its fields.
 func TestTakenNamesAllFields(t *testing.T) {
 	t.Parallel()
-	layouts(t, "seat", func(t *testing.T, client rueidis.Client, opt model.Options) {
+	forEachLayout(t, "seat", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		seats := store[seat](t, client, opt)
-		createdOf(t, seats, seat{Room: "hall", Row: -3})
+		mustCreate(t, seats, seat{Room: "hall", Row: -3})
 		_, err := seats.Create(t.Context(), seat{Room: "hall", Row: -3})
 		var taken *model.TakenError
 		if want := `room="hall",row=-3`; !errors.As(err, &taken) || taken.Field != "room,row" || taken.Value != want || !strings.Contains(err.Error(), want+" is taken by record 1") {
-			t.Error(err)
+			t.Errorf("%v; want a TakenError of %s", err, want)
 		}
 	})
 }
 
-// A page that ends at the empty unique value is followed by the next one.
+// A page that ends at the empty unique value has a next page.
 func TestPageEndsAtTheEmptyValue(t *testing.T) {
 	t.Parallel()
 	type account struct {
@@ -301,24 +303,24 @@ func TestPageEndsAtTheEmptyValue(t *testing.T) {
 	for _, partitions := range []int{1, 3} {
 		accounts := store[account](t, redistest.DB(t).Client(t), model.Options{Name: "account", Partitions: partitions})
 		for _, email := range []string{"", "a", "b"} {
-			createdOf(t, accounts, account{Email: &email, Nicks: []string{email}})
+			mustCreate(t, accounts, account{Email: &email, Nicks: []string{email}})
 		}
 		for _, q := range []*model.Query[account]{
 			accounts.Find(model.In("email", "", "a", "b")).Limit(1), accounts.Find(model.In("nicks", "b", "a", "")).Limit(1),
 		} {
 			var found []string
-			for _, a := range pagesOf(t, q) {
+			for _, a := range readPages(t, q) {
 				found = append(found, *a.Email)
 			}
 			if !slices.Equal(found, []string{"", "a", "b"}) {
-				t.Errorf("found %q", found)
+				t.Errorf("found %q, want all three records", found)
 			}
 		}
 	}
 }
 
-// After the owner has released a unique value, Repair gives it to one of the records that had
-// to go without it.
+// After the owner has released a unique value, Repair gives the value to one of the other records
+// that have it.
 func TestRepairGivesTakenValue(t *testing.T) {
 	t.Parallel()
 	type before struct {
@@ -330,7 +332,7 @@ func TestRepairGivesTakenValue(t *testing.T) {
 		Email string `redis:"email,unique"`
 	}
 	for _, partitions := range []int{1, 3} {
-		for what, leave := range map[string]func(context.Context, *model.Store[after]) error{
+		for what, release := range map[string]func(context.Context, *model.Store[after]) error{
 			"deleted": func(ctx context.Context, s *model.Store[after]) error { return s.Delete(ctx, "1") },
 			"changed": func(ctx context.Context, s *model.Store[after]) error {
 				_, err := s.Patch(ctx, "1", map[string]any{"email": "other"})
@@ -340,14 +342,14 @@ func TestRepairGivesTakenValue(t *testing.T) {
 			client := redistest.DB(t).Client(t)
 			opt := model.Options{Name: "member", Partitions: partitions}
 			old := store[before](t, client, opt)
-			createdOf(t, old, before{Email: "same"})
+			mustCreate(t, old, before{Email: "same"})
 			now := store[after](t, client, opt)
 			if r, err := now.Migrate(t.Context(), maintain.Options{}); err != nil || r.Invalid != 0 {
-				t.Fatalf("%+v, %v", r, err)
+				t.Fatalf("Migrate: %+v, %v; want no invalid records", r, err)
 			}
-			opt.Adopt = every
+			opt.Adopt = adoptAll
 			now = store[after](t, client, opt)
-			// As written by another program.
+			// Write records as another program would.
 			for i := 2; i < 5; i++ {
 				key := fmt.Sprint("member:", i)
 				for p := 0; partitions > 1 && p < partitions; p++ {
@@ -357,17 +359,17 @@ func TestRepairGivesTakenValue(t *testing.T) {
 				require.OK(t)(client.Do(t.Context(), client.B().Hset().Key(key).FieldValue().FieldValue("email", "same").Build()).Error())
 			}
 			if r, err := now.Repair(t.Context(), maintain.Options{}); err != nil || r.Invalid != 3 {
-				t.Fatalf("%s, %d partitions: %+v, %v", what, partitions, r, err)
+				t.Fatalf("%s, %d partitions: Repair: %+v, %v; want 3 invalid records", what, partitions, r, err)
 			}
-			require.OK(t)(leave(t.Context(), now))
+			require.OK(t)(release(t.Context(), now))
 			if r, err := now.Repair(t.Context(), maintain.Options{}); err != nil || r.Invalid != 2 {
-				t.Errorf("%s, %d partitions: %+v, %v", what, partitions, r, err)
+				t.Errorf("%s, %d partitions: Repair: %+v, %v; want 2 invalid records", what, partitions, r, err)
 			}
 			if _, err := now.Create(t.Context(), after{Email: "same"}); !errors.Is(err, model.ErrTaken) {
-				t.Errorf("%s, %d partitions: another could take it: %v", what, partitions, err)
+				t.Errorf("%s, %d partitions: Create: %v; want ErrTaken", what, partitions, err)
 			}
 			if r, err := now.Verify(t.Context(), maintain.Options{}); err != nil || r.Missing != 0 || r.Invalid != 2 {
-				t.Errorf("%s, %d partitions: %+v, %v", what, partitions, r, err)
+				t.Errorf("%s, %d partitions: Verify: %+v, %v; want 2 invalid records", what, partitions, r, err)
 			}
 		}
 	}

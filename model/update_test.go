@@ -36,26 +36,26 @@ type (
 	}
 )
 
-// No concurrent increment is lost. TestUpdateLarge covers models without a version.
+// Concurrent Updates lose no increment. TestUpdateLarge covers models without a version.
 func TestNoUpdateIsLost(t *testing.T) {
 	t.Parallel()
 	all := store[tally](t, redistest.DB(t).Client(t), model.Options{Name: "n"})
-	createdOf(t, all, tally{})
+	mustCreate(t, all, tally{})
 	var wg sync.WaitGroup
 	for range 10 {
 		wg.Go(func() {
 			for range 10 {
-				checked(t, errOf(all.Update(t.Context(), "1", func(n *tally) error { n.N++; return nil })))
+				checkErr(t, errOf(all.Update(t.Context(), "1", func(n *tally) error { n.N++; return nil })))
 			}
 		})
 	}
 	wg.Wait()
 	if n, err := all.Get(t.Context(), "1"); err != nil || n.N != 100 || n.Version != 101 {
-		t.Errorf("%+v, %v", n, err)
+		t.Errorf("%+v, %v; want n 100, version 101", n, err)
 	}
 }
 
-// meddling is a client that calls a function before the first command of a certain kind.
+// meddling is a client that calls do before the first command for which before returns true.
 type meddling struct {
 	rueidis.Client
 	before func(words []string) bool
@@ -70,7 +70,7 @@ func (m meddling) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisRe
 	return m.Client.Do(ctx, cmd)
 }
 
-// Of two concurrent Patches of the same fields one wins completely.
+// Two concurrent Patches of the same fields do not mix their values.
 func TestPatchesDoNotMix(t *testing.T) {
 	t.Parallel()
 	type point struct {
@@ -87,20 +87,20 @@ func TestPatchesDoNotMix(t *testing.T) {
 		between = err == nil
 	}}, opt)
 	if _, err := points.Patch(ctx, "1", map[string]any{"x": 1, "y": 1}); err != nil || !between {
-		t.Fatal(err, between)
+		t.Fatalf("Patch: %v; the other Patch ran between: %v", err, between)
 	}
 	if got, err := others.Get(ctx, "1"); err != nil || got.X != got.Y {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("%+v, %v; want equal values", got, err)
 	}
 }
 
-// Without a version the record must not have changed: if another program adds or removes a
-// field, an Update starts again.
+// Update of a record without a version starts again if another program has changed, added or
+// removed a field.
 func TestUpdateDetectsOtherWrites(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	all := store[score](t, client, model.Options{Name: "n"})
-	createdOf(t, all, score{})
+	mustCreate(t, all, score{})
 	for _, command := range [][]string{{"HSET", "n:1", "note", ""}, {"HSET", "n:1", "note", "-"}, {"HDEL", "n:1", "note"}, {"HSET", "n:1", "n", "7"}} {
 		calls := 0
 		_, err := all.Update(t.Context(), "1", func(s *score) error {
@@ -113,51 +113,51 @@ func TestUpdateDetectsOtherWrites(t *testing.T) {
 			return nil
 		})
 		if err != nil || calls != 2 {
-			t.Errorf("%v: it was called %d times, %v", command, calls, err)
+			t.Errorf("%v: the function was called %d times, %v; want twice", command, calls, err)
 		}
 	}
 }
 
-// The function fails, changes nothing, or changes the id.
+// Update writes nothing if the function fails, changes the id, or only changes the version.
 func TestUpdateAborted(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	all := store[tally](t, client, model.Options{Name: "n"})
-	n := createdOf(t, all, tally{N: 5})
-	wrong := errors.New("wrong")
+	n := mustCreate(t, all, tally{N: 5})
+	errFailed := errors.New("failed")
 	for _, test := range []struct {
 		change func(*tally) error
 		want   error
 	}{
-		{func(n *tally) error { n.N = 6; return wrong }, wrong},
+		{func(n *tally) error { n.N = 6; return errFailed }, errFailed},
 		{func(n *tally) error { n.ID = "2"; return nil }, model.ErrValue},
 		{func(n *tally) error { n.Version = 99; return nil }, nil},
 	} {
 		if _, err := all.Update(t.Context(), n.ID, test.change); !errors.Is(err, test.want) {
-			t.Errorf("%v, expected %v", err, test.want)
+			t.Errorf("%v; want %v", err, test.want)
 		}
 	}
 	if got, err := all.Get(t.Context(), n.ID); err != nil || got != n {
-		t.Errorf("%+v became %+v, %v", n, got, err)
+		t.Errorf("read %+v, want %+v; %v", got, n, err)
 	}
 }
 
 // Two writers that set the same unique value in the same record do not conflict.
 func TestUniqueOfOneRecord(t *testing.T) {
 	t.Parallel()
-	layouts(t, "member", func(t *testing.T, client rueidis.Client, opt model.Options) {
+	forEachLayout(t, "member", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		members := store[member](t, client, opt)
-		m := createdOf(t, members, member{Email: "a"})
+		m := mustCreate(t, members, member{Email: "a"})
 		for round := range 20 {
 			var wg sync.WaitGroup
 			for range 6 {
 				wg.Go(func() {
-					checked(t, errOf(members.Patch(t.Context(), m.ID, map[string]any{"phone": fmt.Sprint(round)})))
+					checkErr(t, errOf(members.Patch(t.Context(), m.ID, map[string]any{"phone": fmt.Sprint(round)})))
 				})
 			}
 			wg.Wait()
 			if id := ownerOf(t, client, opt, "phone", fmt.Sprint(round)); id != m.ID {
-				t.Fatalf("it is %q's", id)
+				t.Fatalf("the index leads to record %q, want %q", id, m.ID)
 			}
 		}
 	})
@@ -182,16 +182,16 @@ func TestPatchValues(t *testing.T) {
 		V     int64           `redis:",version"`
 	}
 	s := store[thing](t, redistest.DB(t).Client(t), model.Options{Name: "thing"})
-	x := createdOf(t, s, thing{Tags: []string{"a"}, Done: true})
+	x := mustCreate(t, s, thing{Tags: []string{"a"}, Done: true})
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	patched, err := s.Patch(t.Context(), x.ID, map[string]any{
 		"boss": 7, "price": 3, "small": 4, "at": at.Format(time.RFC3339), "tags": nil, "part": shape{1, 2}, "done": (*bool)(nil),
 	})
-	checked(t, err)
+	checkErr(t, err)
 	got, err := s.Get(t.Context(), x.ID)
 	want := thing{ID: x.ID, V: 2, Boss: model.To[user]("7"), Price: 3, Small: ptr(int8(4)), At: at, Part: part{1, 2}}
 	if err != nil || !reflect.DeepEqual(got, want) || !reflect.DeepEqual(patched, want) {
-		t.Errorf("%+v, %+v, %v", got, patched, err)
+		t.Errorf("read %+v, patched %+v, want %+v; %v", got, patched, want, err)
 	}
 	for field, test := range map[string]struct {
 		value any
@@ -209,16 +209,16 @@ func TestPatchValues(t *testing.T) {
 		"none":  {1, ""},
 	} {
 		if _, err := s.Patch(t.Context(), x.ID, map[string]any{field: test.value}); !errors.Is(err, model.ErrValue) || !strings.Contains(err.Error(), test.text) {
-			t.Errorf("%s: %v", field, err)
+			t.Errorf("%s: %v; want ErrValue and %q", field, err, test.text)
 		}
 	}
 	if found, err := s.Find(model.Eq("boss", uint8(7))).IDs(t.Context()); err != nil || len(found) != 1 {
-		t.Error(found, err)
+		t.Errorf("found %q, %v; want 1 record", found, err)
 	}
 }
 
-// A program that does not know everything stored in a field, for example during a deployment,
-// only writes the field if its function changes it.
+// A program whose type lacks a part of a stored field, for example during a deployment, only
+// writes the field if the function of Update changes the field.
 func TestUpdateKeepsWhatItDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	type (
@@ -243,44 +243,44 @@ func TestUpdateKeepsWhatItDoesNotKnow(t *testing.T) {
 			Version int64                   `redis:",version"`
 		}
 	)
-	layouts(t, "place", func(t *testing.T, client rueidis.Client, opt model.Options) {
+	forEachLayout(t, "place", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		ctx := t.Context()
 		now, old := store[newer](t, client, opt), store[older](t, client, opt)
 		n := newer{Data: map[string]any{"big": int64(9007199254740993)}, All: []struct{ A, B int }{{1, 2}}}
 		n.Addr.Street, n.Addr.Zip = "Main", "12345"
-		id := createdOf(t, now, n).ID
+		id := mustCreate(t, now, n).ID
 		key := baseOf(opt, id) + ":" + id
 		redisDo(t, client, "HSET", key, "at", "2026-01-01T01:00:00+01:00") // as written by another program
 		fields := func() map[string]string {
 			all, err := client.Do(ctx, client.B().Hgetall().Key(key).Build()).AsStrMap()
-			checked(t, err)
+			checkErr(t, err)
 			return all
 		}
 		if r, err := now.Repair(ctx, maintain.Options{}); err != nil || r.Repaired != 1 {
-			t.Fatal(r, err)
+			t.Fatalf("Repair: %+v, %v; want 1 repaired record", r, err)
 		}
 		before := fields()
 		_, err := old.Update(ctx, id, func(*older) error { return nil })
-		checked(t, err)
+		checkErr(t, err)
 		if after := fields(); !maps.Equal(before, after) {
-			t.Errorf("an Update of nothing wrote %v after %v", after, before)
+			t.Errorf("an Update without changes wrote %v, want %v", after, before)
 		}
 		visit := func(o *older) error { o.Visits++; return nil }
 		_, err = old.Update(ctx, id, visit)
-		checked(t, err)
+		checkErr(t, err)
 		require.Gives(t, 1)(old.Find().UpdateAll(ctx, visit, nil))
 		_, err = old.Incr(ctx, id, "hits", 1)
-		checked(t, err)
+		checkErr(t, err)
 		before["visits"], before["hits"], before["version"] = "2", "1", "3"
 		if after := fields(); !maps.Equal(before, after) {
-			t.Errorf("wrote\n%v, not\n%v", after, before)
+			t.Errorf("stored\n%v, want\n%v", after, before)
 		}
 		checkVerify(t, now)
-		// A field that the function changes is written in the form known to the program.
+		// A field that the function changes is written with the parts that the type has.
 		_, err = old.Update(ctx, id, func(o *older) error { o.Addr.Street = "Side"; return nil })
-		checked(t, err)
+		checkErr(t, err)
 		if addr := fields()["addr"]; addr != `{"Street":"Side"}` {
-			t.Error(addr)
+			t.Errorf("addr is %s", addr)
 		}
 	})
 }

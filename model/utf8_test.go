@@ -51,7 +51,7 @@ func (o *ownJSON) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// Invalid UTF-8 is refused where it would be replaced, and kept elsewhere.
+// Invalid UTF-8 is refused in values that are stored as JSON, and kept in other values.
 func TestInvalidUTF8(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -60,7 +60,7 @@ func TestInvalidUTF8(t *testing.T) {
 		ID: "1", Plain: "\xff\xfe", Raw: []byte("\xff"), Tags: []string{"\ufffd", `\ufffd`}, Nicks: []string{"\ufffd"},
 		Map: map[string]any{"\ufffd": "é"}, Given: json.RawMessage(`"\ufffd"`),
 	}
-	createdOf(t, letters, good)
+	mustCreate(t, letters, good)
 	if got, err := letters.Get(t.Context(), "1"); err != nil || got.Plain != good.Plain || !reflect.DeepEqual(got.Tags, good.Tags) ||
 		string(got.Raw) != "\xff" || got.Map["\ufffd"] != "é" || string(got.Given) != `"\ufffd"` {
 		t.Fatalf("%+v, %v", got, err)
@@ -78,7 +78,7 @@ func TestInvalidUTF8(t *testing.T) {
 		check := func(what string, err error) {
 			t.Helper()
 			if !errors.Is(err, model.ErrValue) || !strings.Contains(err.Error(), field+": ") || !strings.Contains(err.Error(), "UTF-8") {
-				t.Errorf("%s of %s: %v", what, field, err)
+				t.Errorf("%s with invalid %s: %v; want ErrValue that names the field", what, field, err)
 			}
 		}
 		l := letter{ID: "2"}
@@ -105,31 +105,31 @@ func TestInvalidUTF8(t *testing.T) {
 	for _, field := range []string{"tags", "nicks"} {
 		for _, c := range []model.Cond{model.Eq(field, bad), model.In(field, "a", bad), model.Not(model.Eq(field, bad))} {
 			if n, err := letters.Count(t.Context(), c); !errors.Is(err, model.ErrValue) || !strings.Contains(err.Error(), field) {
-				t.Errorf("%d records, %v", n, err)
+				t.Errorf("%v: %d records, %v; want ErrValue", c, n, err)
 			}
 		}
 	}
 	require.Fails(t, model.ErrValue)(letters.GetBy(t.Context(), "nicks", bad))
 	if n, err := letters.Len(t.Context()); n != 1 || err != nil {
-		t.Errorf("%d records, %v", n, err)
+		t.Errorf("%d records, %v; want 1", n, err)
 	}
 }
 
-// Other programs can store invalid UTF-8. Reading and writing does not replace it.
+// Invalid UTF-8 stored by other programs is reported, and not replaced.
 func TestStoredInvalidUTF8(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	opt := model.Options{Name: "letter", IDs: model.ClientAssigned}
 	letters := store[letter](t, client, opt)
-	createdOf(t, letters, letter{ID: "1"})
-	d := damaging{t, client, opt}
+	mustCreate(t, letters, letter{ID: "1"})
+	d := damager{t, client, opt}
 	d.do("HSET", "letter:1", "tags", "[\"caf\xe9\"]")
-	var of *model.RecordError
-	if _, err := letters.Get(t.Context(), "1"); !errors.Is(err, model.ErrCorrupt) || !errors.As(err, &of) || of.Field != "tags" {
-		t.Error(err)
+	var damage *model.RecordError
+	if _, err := letters.Get(t.Context(), "1"); !errors.Is(err, model.ErrCorrupt) || !errors.As(err, &damage) || damage.Field != "tags" {
+		t.Errorf("Get: %v; want ErrCorrupt of field tags", err)
 	}
 	if _, err := letters.Update(t.Context(), "1", func(l *letter) error { l.Plain = "x"; return nil }); !errors.Is(err, model.ErrCorrupt) {
-		t.Error(err)
+		t.Errorf("Update: %v; want ErrCorrupt", err)
 	}
-	checked(t, errOf(letters.Patch(t.Context(), "1", map[string]any{"tags": []string{"café"}})))
+	checkErr(t, errOf(letters.Patch(t.Context(), "1", map[string]any{"tags": []string{"café"}})))
 }

@@ -16,7 +16,7 @@ import (
 	"retwis/model"
 )
 
-// voucher has rules of every kind.
+// voucher has a rule of every kind.
 type voucher struct {
 	ID    string             `redis:",id"`
 	Title string             `redis:"title,unique,required,max=5"`
@@ -47,20 +47,20 @@ func (t *voucher) Validate() error {
 	return nil
 }
 
-func validTicket() voucher {
+func validVoucher() voucher {
 	return voucher{
 		Title: "äöüßé", Seats: 100, Price: 0.5, Tags: []string{"a"}, Boss: model.To[voucher]("7"),
 		From: time.Unix(1000, 0).UTC(), Takes: time.Hour, Size: 10, Photo: []byte("abc"),
 	}
 }
 
-// Every write refuses an invalid record and names the fields, without asking the server.
+// Every write refuses an invalid record, names the fields, and writes nothing.
 func TestInvalidIsRefused(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
-	tickets := store[voucher](t, client, model.Options{Name: "voucher"})
-	valid := createdOf(t, tickets, validTicket())
-	before := keysOf(t, client)
+	vouchers := store[voucher](t, client, model.Options{Name: "voucher"})
+	valid := mustCreate(t, vouchers, validVoucher())
+	before := dumpAll(t, client)
 	for want, change := range map[string]func(*voucher){
 		"title is required":                             func(x *voucher) { x.Title = "" },
 		"title has 6 characters: at most 5 are allowed": func(x *voucher) { x.Title = "123456" },
@@ -84,49 +84,49 @@ func TestInvalidIsRefused(t *testing.T) {
 		change(&bad)
 		fresh := bad
 		fresh.ID = ""
-		_, created := tickets.Create(t.Context(), fresh)
-		_, saved := tickets.Save(t.Context(), bad)
-		_, updated := tickets.Update(t.Context(), valid.ID, func(x *voucher) error { change(x); return nil })
-		_, many := tickets.CreateMany(t.Context(), []voucher{fresh})
-		for what, err := range map[string]error{"Create": created, "Save": saved, "Update": updated, "CreateMany": many} {
+		_, createErr := vouchers.Create(t.Context(), fresh)
+		_, saveErr := vouchers.Save(t.Context(), bad)
+		_, updateErr := vouchers.Update(t.Context(), valid.ID, func(x *voucher) error { change(x); return nil })
+		_, createManyErr := vouchers.CreateMany(t.Context(), []voucher{fresh})
+		for what, err := range map[string]error{"Create": createErr, "Save": saveErr, "Update": updateErr, "CreateMany": createManyErr} {
 			var invalid *model.InvalidError
 			if !errors.Is(err, model.ErrInvalid) || !errors.As(err, &invalid) || len(invalid.Problems) != 1 || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: %s: %v", want, what, err)
+				t.Errorf("%s: %v; want ErrInvalid with one problem, %q", what, err, want)
 			} else if field, _, _ := strings.Cut(want, " "); strings.Contains(want, " is ") != (invalid.Problems[0].Field == field) && invalid.Problems[0].Field == "" && !strings.HasPrefix(want, "it ") && !strings.HasPrefix(want, "Validate") {
-				t.Errorf("%s: %s: of field %q", want, what, invalid.Problems[0].Field)
+				t.Errorf("%s: %v names field %q, want %q", what, err, invalid.Problems[0].Field, field)
 			}
 		}
-		if strings.HasPrefix(want, "it ends") && !errors.Is(saved, errOrder) {
-			t.Error(saved)
+		if strings.HasPrefix(want, "it ends") && !errors.Is(saveErr, errOrder) {
+			t.Errorf("Save: %v; want the error of Validate", saveErr)
 		}
 	}
-	_, err := tickets.Patch(t.Context(), valid.ID, map[string]any{"title": "", "seats": 0})
+	_, err := vouchers.Patch(t.Context(), valid.ID, map[string]any{"title": "", "seats": 0})
 	var invalid *model.InvalidError
 	if !errors.As(err, &invalid) || len(invalid.Problems) != 2 || invalid.Problems[0].Field != "title" || invalid.Problems[1].Field != "seats" {
-		t.Error(err)
+		t.Errorf("Patch: %v; want problems of title and seats", err)
 	}
-	if after := keysOf(t, client); !reflect.DeepEqual(before, after) {
+	if after := dumpAll(t, client); !reflect.DeepEqual(before, after) {
 		t.Error("something was written")
 	}
 }
 
-// Verify reports records that other programs have made invalid, and does not change them.
+// Verify and Repair report records that other programs have made invalid, and do not change them.
 func TestVerifyInvalid(t *testing.T) {
 	t.Parallel()
-	layouts(t, "voucher", func(t *testing.T, client rueidis.Client, opt model.Options) {
+	forEachLayout(t, "voucher", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		opt.IDs = model.ClientAssigned
-		tickets := store[voucher](t, client, opt)
+		vouchers := store[voucher](t, client, opt)
 		for _, id := range []string{"a", "b", "c"} {
-			x := validTicket()
+			x := validVoucher()
 			x.ID, x.Title = "rec-"+id, id
-			createdOf(t, tickets, x)
+			mustCreate(t, vouchers, x)
 		}
 		redisDo(t, client, "HSET", findKey(t, client, "*:rec-a"), "takes", "2h")
 		redisDo(t, client, "HSET", findKey(t, client, "*:rec-b"), "seats", "0")
-		for _, check := range []func(context.Context, maintain.Options) (model.Report, error){tickets.Verify, tickets.Repair, tickets.Repair} {
+		for _, check := range []func(context.Context, maintain.Options) (model.Report, error){vouchers.Verify, vouchers.Repair, vouchers.Repair} {
 			r, err := check(t.Context(), maintain.Options{Examples: 10})
 			if err != nil || r.Invalid != 2 {
-				t.Errorf("%+v, %v", r, err)
+				t.Errorf("%+v, %v; want 2 invalid records", r, err)
 			}
 			var found []string
 			for _, p := range r.Examples {
@@ -135,28 +135,29 @@ func TestVerifyInvalid(t *testing.T) {
 				}
 			}
 			if text := strings.Join(found, "\n"); len(found) != 2 || !strings.Contains(text, "rec-a the record is not valid: takes is 2h0m0s") || !strings.Contains(text, "rec-b the record is not valid: seats is 0") {
-				t.Error(text)
+				t.Errorf("rejected records: %s", text)
 			}
 		}
-		if n, err := tickets.Find(model.Eq("seats", 0)).Count(t.Context()); n != 1 || err != nil {
-			t.Error("Repair leaves an invalid record out of the indexes", n, err)
+		if n, err := vouchers.Find(model.Eq("seats", 0)).Count(t.Context()); n != 1 || err != nil {
+			t.Errorf("the invalid record is not in the index: counted %d, %v", n, err)
 		}
-		// Fields of an invalid record can be set if the result is valid.
-		require.Fails(t, model.ErrInvalid)(tickets.Patch(t.Context(), "rec-a", map[string]any{"size": 1}))
-		checked(t, errOf(tickets.Patch(t.Context(), "rec-a", map[string]any{"size": 1, "takes": time.Minute})))
+		// Patch can change an invalid record if the result is valid.
+		require.Fails(t, model.ErrInvalid)(vouchers.Patch(t.Context(), "rec-a", map[string]any{"size": 1}))
+		checkErr(t, errOf(vouchers.Patch(t.Context(), "rec-a", map[string]any{"size": 1, "takes": time.Minute})))
 	})
 }
 
+// findKey returns the only key that matches a pattern.
 func findKey(t *testing.T, client rueidis.Client, pattern string) string {
 	t.Helper()
 	keys, err := client.Do(t.Context(), client.B().Keys().Pattern(pattern).Build()).AsStrSlice()
 	if err != nil || len(keys) != 1 {
-		t.Fatal(keys, err)
+		t.Fatalf("keys %q match %s, %v; want one", keys, pattern, err)
 	}
 	return keys[0]
 }
 
-// New refuses rules that make no sense.
+// New refuses invalid rules.
 func TestBadRules(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -203,11 +204,12 @@ func TestBadRules(t *testing.T) {
 		}](client, opt),
 	} {
 		if !errors.Is(err, model.ErrDeclaration) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", want, err)
+			t.Errorf("%v; want %q", err, want)
 		}
 	}
 }
 
+// refusedBy returns the error of New.
 func refusedBy[T any](client rueidis.Client, opt model.Options) error {
 	_, err := model.New[T](context.Background(), client, opt)
 	return err

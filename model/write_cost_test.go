@@ -22,7 +22,7 @@ func TestWriteCommands(t *testing.T) {
 	client, ctx := redistest.Own(t).Client(t), t.Context()
 	flats := store[flat](t, client, model.Options{Name: "flat"})
 	for i := range 20 {
-		createdOf(t, flats, flat{City: fmt.Sprint(i % 2), Kind: fmt.Sprint(i % 3), Lang: "l", Size: i, Code: fmt.Sprint("c", i)})
+		mustCreate(t, flats, flat{City: fmt.Sprint(i % 2), Kind: fmt.Sprint(i % 3), Lang: "l", Size: i, Code: fmt.Sprint("c", i)})
 	}
 	saved, err := flats.Get(ctx, "7")
 	if err == nil {
@@ -63,15 +63,15 @@ func TestWriteCommands(t *testing.T) {
 			"evalsha": 1, "hmget": 2, "hget": 1, "hlen": 1, "hset": 2, "zscore": 1, "zrem": 1, "zadd": 1,
 		}},
 	} {
-		stats := costs(t, client, func() {
+		stats := commandStats(t, client, func() {
 			if err := test.do(); err != nil {
 				t.Fatal(test.name, err)
 			}
 		})
 		got := map[string]int{}
-		for _, found := range calledCommand.FindAllStringSubmatch(stats, -1) {
-			if n, _ := strconv.Atoi(found[2]); !strings.HasPrefix(found[1], "config") && found[1] != "info" {
-				got[found[1]] = n
+		for _, match := range calledCommand.FindAllStringSubmatch(stats, -1) {
+			if n, _ := strconv.Atoi(match[2]); !strings.HasPrefix(match[1], "config") && match[1] != "info" {
+				got[match[1]] = n
 			}
 		}
 		if !maps.Equal(got, test.want) {

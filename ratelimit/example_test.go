@@ -12,7 +12,7 @@ import (
 	"retwis/ratelimit"
 )
 
-// This allows three logins at once, and then one every twenty seconds.
+// This example allows three logins at once, and then a login every twenty seconds.
 func Example() {
 	urls, stop := redistest.Example(1)
 	defer stop()

@@ -22,29 +22,31 @@ import (
 )
 
 const (
-	// writerOf is the variable with the database URL that turns the test binary into a writer.
-	writerOf = "RATELIMIT_TEST_WRITER"
+	// writerURL is the environment variable with the URL of the database. If the variable is
+	// set, the test binary runs write.
+	writerURL = "RATELIMIT_TEST_WRITER"
 
 	writers   = 64 // in all processes together
 	processes = 4
 )
 
-// scarce are limits that allow nothing more while the test runs.
+// scarce are limits that do not allow more events than the burst while the test runs.
 var scarce = map[string]ratelimit.Limit{
 	"{user}:day":  {Rate: 10, Per: time.Hour, Burst: 3000},
 	"{user}:week": {Rate: 10, Per: time.Hour, Burst: 4000},
 }
 
+// scarceChecks returns a check of each scarce limit.
 func scarceChecks() []ratelimit.Check {
-	var all []ratelimit.Check
+	var checks []ratelimit.Check
 	for key, limit := range scarce {
-		all = append(all, ratelimit.Check{Key: key, Limit: limit})
+		checks = append(checks, ratelimit.Check{Key: key, Limit: limit})
 	}
-	return all
+	return checks
 }
 
-// write is a process of writers. Each prints a line before it asks, and another with the answer:
-// a killed process has asked for whatever has no answer.
+// write runs the writers of a process. A writer prints a line before each request and a line with
+// the result, so that requests without a result, because of a kill, can be counted.
 func write(url string) {
 	opt, err := rueidis.ParseURL(url)
 	if err != nil {
@@ -67,20 +69,21 @@ func write(url string) {
 	_, _ = io.Copy(io.Discard, os.Stdin) // until the test ends
 }
 
+// ask sends requests and prints their results.
 func ask(limiter *ratelimit.Limiter) {
 	for {
 		_, _ = os.Stdout.WriteString("asked\n")
-		answer := "allowed\n"
+		result := "allowed\n"
 		switch r, err := limiter.TakeAll(context.Background(), scarceChecks()...); {
 		case err == nil && !r.Allowed:
-			answer = "refused\n"
+			result = "refused\n"
 		case err == nil:
 		case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOENT), strings.Contains(err.Error(), "LOADING"):
-			answer = "not sent\n"
+			result = "not sent\n"
 		default:
-			answer = "error\n"
+			result = "error\n"
 		}
-		_, _ = os.Stdout.WriteString(answer)
+		_, _ = os.Stdout.WriteString(result)
 	}
 }
 
@@ -88,7 +91,7 @@ func ask(limiter *ratelimit.Limiter) {
 type tally struct {
 	mu    sync.Mutex
 	lines map[string]int
-	seen  chan struct{}
+	seen  chan struct{} // receives after a line was added
 }
 
 func (c *tally) add(line string) {
@@ -107,9 +110,9 @@ func (c *tally) count(line string) int {
 	return c.lines[line]
 }
 
-// 64 writers in processes that are killed, and a server that is killed and reloads its
-// append-only file: both limits have counted each event that was allowed, none that was refused,
-// and of the others at most those whose answer was lost.
+// TestExactUnderKills runs 64 writers in processes that are killed, and a server that is killed and
+// reloads its append-only file. Both limits must have counted each allowed event, no refused event,
+// and otherwise only events whose result was lost.
 func TestExactUnderKills(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t, "appendonly yes", "appendfsync always")
@@ -122,7 +125,7 @@ func TestExactUnderKills(t *testing.T) {
 	start := func() *exec.Cmd {
 		t.Helper()
 		cmd := exec.Command(program)
-		cmd.Env = append(os.Environ(), writerOf+"="+server.URL())
+		cmd.Env = append(os.Environ(), writerURL+"="+server.URL())
 		cmd.Stderr = os.Stderr
 		in, err := cmd.StdinPipe()
 		if err != nil {
@@ -140,7 +143,7 @@ func TestExactUnderKills(t *testing.T) {
 				c.add(lines.Text())
 			}
 			in.Close()
-			_ = cmd.Wait() // it was killed
+			_ = cmd.Wait() // the process was killed
 		})
 		return cmd
 	}
@@ -154,14 +157,14 @@ func TestExactUnderKills(t *testing.T) {
 		}
 		wg.Wait()
 	}
-	reach := func(line string, n int) {
+	waitFor := func(line string, n int) {
 		t.Helper()
 		for c.count(line) < n {
 			<-c.seen
 		}
 	}
 	for step := 1; step <= 8; step++ {
-		reach("allowed", step*300)
+		waitFor("allowed", step*300)
 		if step%3 == 0 {
 			server.Restart(t, true)
 			continue
@@ -170,10 +173,10 @@ func TestExactUnderKills(t *testing.T) {
 		_ = running[i].Process.Kill()
 		running[i] = start()
 	}
-	reach("refused", 200) // the limit is used up
+	waitFor("refused", 200) // the limits are used up
 	stop()
 	asked, allowed, refused := c.count("asked"), c.count("allowed"), c.count("refused")
-	lost := asked - allowed - refused - c.count("not sent") // killed, or an error
+	lost := asked - allowed - refused - c.count("not sent") // because of a kill or an error
 	limiter := open(t, server.Client(t), slow)
 	for key, limit := range scarce {
 		r, err := limiter.Peek(t.Context(), key, limit)
@@ -184,10 +187,10 @@ func TestExactUnderKills(t *testing.T) {
 		counted := int((r.ResetAfter + interval - 1) / interval)
 		t.Logf("%s: %d asked, %d allowed, %d refused, %d lost; %d counted", key, asked, allowed, refused, lost, counted)
 		if counted < allowed || counted > allowed+lost || counted != 3000 {
-			t.Errorf("%s: counted %d, want 3000, and from %d to %d", key, counted, allowed, allowed+lost)
+			t.Errorf("%s: counted %d events, want 3000, and from %d to %d", key, counted, allowed, allowed+lost)
 		}
 	}
 	if lost == 0 || lost > 16*writers {
-		t.Errorf("%d answers were lost: want some, and few: %v", lost, c.lines)
+		t.Errorf("%d results were lost, want 1 to %d: %v", lost, 16*writers, c.lines)
 	}
 }

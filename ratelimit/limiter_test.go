@@ -17,6 +17,7 @@ import (
 	"retwis/ratelimit"
 )
 
+// open returns a limiter.
 func open(t testing.TB, client rueidis.Client, opt ratelimit.Options) *ratelimit.Limiter {
 	t.Helper()
 	l, err := ratelimit.New(client, opt)
@@ -26,10 +27,10 @@ func open(t testing.TB, client rueidis.Client, opt ratelimit.Options) *ratelimit
 	return l
 }
 
-// slow is for machines that stall.
+// slow has a timeout that machines that stall do not reach.
 var slow = ratelimit.Options{Timeout: time.Hour}
 
-// A burst is allowed at once, then one event per interval.
+// TestTake checks that a burst is allowed at once, and then an event per interval.
 func TestTake(t *testing.T) {
 	t.Parallel()
 	l := open(t, redistest.DB(t).Client(t), slow)
@@ -50,26 +51,26 @@ func TestTake(t *testing.T) {
 		}
 	}
 	if r, err := l.Take(t.Context(), "ben", limit); err != nil || !r.Allowed {
-		t.Errorf("another key: %+v, %v", r, err)
+		t.Errorf("Take of another key = %+v, %v; want allowed", r, err)
 	}
 	if err := l.Reset(t.Context(), "ada"); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := l.Peek(t.Context(), "ada", limit); err != nil || !r.Allowed || r.Remaining != 3 {
-		t.Errorf("after a reset: %+v, %v", r, err)
+		t.Errorf("Peek after a reset = %+v, %v; want 3 remaining", r, err)
 	}
 	if r, err := l.TakeAll(t.Context(), ratelimit.Check{Key: "ada", Limit: limit, Cost: 4}); err != nil || r.Allowed || r.RetryAfter >= 0 {
-		t.Errorf("an event that is never allowed: %+v, %v", r, err)
+		t.Errorf("TakeAll of an event that is never allowed = %+v, %v; want a negative RetryAfter", r, err)
 	}
 }
 
-// near allows for the time that the test itself takes.
+// near reports whether got is want, except for the duration of the test.
 func near(got, want time.Duration) bool {
 	return got <= want+time.Millisecond && got > want-5*time.Minute
 }
 
-// An event that costs more than the burst is never allowed or counted, whatever its cost, and
-// gives nothing back.
+// TestCostAboveBurst checks that an event that costs more than the burst is neither allowed nor
+// counted, and that Give of the event changes nothing.
 func TestCostAboveBurst(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -89,13 +90,13 @@ func TestCostAboveBurst(t *testing.T) {
 			for _, checks := range [][]ratelimit.Check{{c}, {other, c}} {
 				r, err := l.TakeAll(t.Context(), checks...)
 				if err != nil || r.Allowed || r.Key != c.Key || r.RetryAfter >= 0 {
-					t.Errorf("%v, cost %d: %+v, %v", limit, cost, r, err)
+					t.Errorf("%v, cost %d: %+v, %v; want refused forever", limit, cost, r, err)
 				}
 				if err := l.Give(t.Context(), checks...); err != nil {
 					t.Error(err)
 				}
 				if after := values(t, client, c.Key, other.Key); !slices.Equal(after, before) {
-					t.Errorf("%v, cost %d: %q was changed to %q", limit, cost, before, after)
+					t.Errorf("%v, cost %d: the values changed from %q to %q", limit, cost, before, after)
 				}
 			}
 			if err := l.Reset(t.Context(), other.Key); err != nil {
@@ -105,7 +106,7 @@ func TestCostAboveBurst(t *testing.T) {
 	}
 }
 
-// values returns the stored values of limits.
+// values returns the values that Redis stores for limits.
 func values(t *testing.T, client rueidis.Client, limits ...string) []string {
 	t.Helper()
 	keys := make([]string, len(limits))
@@ -119,8 +120,8 @@ func values(t *testing.T, client rueidis.Client, limits ...string) []string {
 	return values
 }
 
-// However many callers and processes there are, exactly the burst is allowed, and after a while
-// exactly as much as the time elapsed on the server is worth.
+// TestExactUnderConcurrency checks that concurrent callers of several clients get exactly the
+// burst, and afterwards an event per interval.
 func TestExactUnderConcurrency(t *testing.T) {
 	t.Parallel()
 	for name, clients := range map[string]func(t *testing.T) rueidis.Client{
@@ -138,7 +139,7 @@ func TestExactUnderConcurrency(t *testing.T) {
 			limit := ratelimit.Limit{Rate: 1000, Per: time.Hour, Burst: 100} // 3.6 s each
 			var allowed atomic.Int64
 			var wg sync.WaitGroup
-			began := time.Now()
+			start := time.Now()
 			for range 4 {
 				l := open(t, clients(t), slow)
 				for range 16 {
@@ -157,15 +158,16 @@ func TestExactUnderConcurrency(t *testing.T) {
 				}
 			}
 			wg.Wait()
-			most := 100 + int64(time.Since(began)/(3600*time.Millisecond)) + 1
-			if n := allowed.Load(); n < 100 || n > most {
-				t.Errorf("allowed %d of 1,280 events, want 100 to %d", n, most)
+			maxAllowed := 100 + int64(time.Since(start)/(3600*time.Millisecond)) + 1
+			if n := allowed.Load(); n < 100 || n > maxAllowed {
+				t.Errorf("allowed %d of 1,280 events, want 100 to %d", n, maxAllowed)
 			}
 		})
 	}
 }
 
-// Either all limits count an event or none does, in one slot and in several.
+// TestTakeAll checks that either all limits count an event or none does, in one slot and in
+// several.
 func TestTakeAll(t *testing.T) {
 	t.Parallel()
 	for name, client := range map[string]rueidis.Client{
@@ -177,10 +179,10 @@ func TestTakeAll(t *testing.T) {
 			l := open(t, client, slow)
 			day, hour := ratelimit.Limit{Rate: 10, Per: 24 * time.Hour}, ratelimit.Limit{Rate: 3, Per: time.Hour}
 			for _, keys := range [][2]string{{"{a}:day", "{a}:hour"}, {"b:day", "c:hour"}} {
-				take := func(order bool) ratelimit.Result {
+				take := func(inOrder bool) ratelimit.Result {
 					t.Helper()
 					checks := []ratelimit.Check{{Key: keys[0], Limit: day}, {Key: keys[1], Limit: hour}}
-					if !order {
+					if !inOrder {
 						checks[0], checks[1] = checks[1], checks[0]
 					}
 					r, err := l.TakeAll(t.Context(), checks...)
@@ -191,12 +193,12 @@ func TestTakeAll(t *testing.T) {
 				}
 				for i := range 3 {
 					if r := take(i%2 == 0); !r.Allowed || r.Key != keys[1] || r.Remaining != 2-i {
-						t.Fatalf("event %d: %+v", i, r)
+						t.Fatalf("event %d: %+v, want allowed with %d remaining", i, r, 2-i)
 					}
 				}
 				for i := range 4 {
 					if r := take(i%2 == 0); r.Allowed || r.Key != keys[1] || r.RetryAfter <= 0 {
-						t.Fatalf("past the limit: %+v", r)
+						t.Fatalf("an event past the limit: %+v, want refused by %s", r, keys[1])
 					}
 				}
 				if r, err := l.Peek(t.Context(), keys[0], day); err != nil || r.Remaining != 7 {
@@ -207,7 +209,8 @@ func TestTakeAll(t *testing.T) {
 	}
 }
 
-// Values left by other clocks and larger limits lock nobody out.
+// TestForeignValues checks that values of other clocks and of larger limits delay events only as
+// long as a full limit.
 func TestForeignValues(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -222,16 +225,17 @@ func TestForeignValues(t *testing.T) {
 		}
 		r, err := l.Take(t.Context(), "x", limit)
 		if err != nil || r.Allowed != allowed || r.RetryAfter > 6*time.Second || r.ResetAfter > time.Minute {
-			t.Errorf("%q: %+v, %v", value, r, err)
+			t.Errorf("%q: %+v, %v; want allowed = %v and short delays", value, r, err, allowed)
 		}
-		// It drains, and locks nobody out until another clock's time has come.
+		// The limit must drain, and not stay full until the time of the other clock.
 		if n, err := client.Do(t.Context(), client.B().Pttl().Key("ratelimit:x").Build()).AsInt64(); err != nil || n < 1 || n > 60_000 {
-			t.Errorf("%q: the limit expires in %d ms, %v", value, n, err)
+			t.Errorf("%q: the key expires in %d ms, %v; want 1 to 60000", value, n, err)
 		}
 	}
 }
 
-// A key that is not a limit is left unchanged, and so are the limits checked along with it.
+// TestForeignKeys checks that a key that is not a limit is an error, and that neither the key nor
+// limits checked along with the key change.
 func TestForeignKeys(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -253,57 +257,57 @@ func TestForeignKeys(t *testing.T) {
 			return text
 		}
 		do(command...)
-		do("SET", "ratelimit:other", future) // a write would cut it to its maximum
+		do("SET", "ratelimit:other", future) // a write would reduce the value
 		before := do("DUMP", "ratelimit:x")
 		l := open(t, client, slow)
 		x, other := ratelimit.Check{Key: "x", Limit: limit}, ratelimit.Check{Key: "other", Limit: limit}
-		_, take := l.Take(ctx, "x", limit)
-		_, all := l.TakeAll(ctx, other, x)
-		_, peek := l.Peek(ctx, "x", limit)
+		_, takeErr := l.Take(ctx, "x", limit)
+		_, takeAllErr := l.TakeAll(ctx, other, x)
+		_, peekErr := l.Peek(ctx, "x", limit)
 		for name, err := range map[string]error{
-			"Take": take, "TakeAll": all, "Peek": peek, "Give": l.Give(ctx, x), "Reset": l.Reset(ctx, "x"),
+			"Take": takeErr, "TakeAll": takeAllErr, "Peek": peekErr, "Give": l.Give(ctx, x), "Reset": l.Reset(ctx, "x"),
 		} {
 			if err == nil || command[0] == "SET" && !strings.Contains(err.Error(), `the key "ratelimit:x" holds something that is not a limit`) {
-				t.Errorf("%v: %s: %v", command, name, err)
+				t.Errorf("%v: %s: %v, want an error about the key", command, name, err)
 			}
 		}
 		if after := do("DUMP", "ratelimit:x"); after != before || do("GET", "ratelimit:other") != future {
-			t.Errorf("%v: %q, before %q; the other limit is %q", command, after, before, do("GET", "ratelimit:other"))
+			t.Errorf("%v: the key is %q, want %q; the other limit is %q", command, after, before, do("GET", "ratelimit:other"))
 		}
 	}
 }
 
-// A limiter whose server hangs or is gone decides in time, as configured.
+// TestFaults checks that a limiter whose server hangs or is down decides in time, as configured.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t)
 	client := server.Client(t)
 	limit := ratelimit.Limit{Rate: 10, Per: time.Minute}
-	closed := open(t, client, ratelimit.Options{Timeout: 50 * time.Millisecond})
+	failClosed := open(t, client, ratelimit.Options{Timeout: 50 * time.Millisecond})
 	failOpen := open(t, client, ratelimit.Options{Timeout: 50 * time.Millisecond, FailOpen: true})
 	server.Freeze(t)
-	if r, err := closed.Take(t.Context(), "x", limit); err == nil || r.Allowed {
-		t.Errorf("a frozen server: %+v, %v", r, err)
+	if r, err := failClosed.Take(t.Context(), "x", limit); err == nil || r.Allowed {
+		t.Errorf("a frozen server: %+v, %v; want an error", r, err)
 	}
 	if r, err := failOpen.Take(t.Context(), "x", limit); err != nil || !r.Allowed || r.Unchecked == nil {
-		t.Errorf("a frozen server, fail open: %+v, %v", r, err)
+		t.Errorf("a frozen server, fail open: %+v, %v; want allowed and unchecked", r, err)
 	}
-	ended, cancel := context.WithCancel(t.Context())
+	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if r, err := failOpen.Take(ended, "x", limit); !errors.Is(err, context.Canceled) || r.Allowed {
-		t.Errorf("a caller who has gone: %+v, %v", r, err)
+	if r, err := failOpen.Take(canceled, "x", limit); !errors.Is(err, context.Canceled) || r.Allowed {
+		t.Errorf("a canceled context: %+v, %v; want context.Canceled", r, err)
 	}
 	server.Thaw(t)
 	server.Kill(t)
 	if r, err := failOpen.Take(t.Context(), "x", limit); err != nil || !r.Allowed || r.Unchecked == nil {
-		t.Errorf("a dead server, fail open: %+v, %v", r, err)
+		t.Errorf("a killed server, fail open: %+v, %v; want allowed and unchecked", r, err)
 	}
 }
 
 func TestInvalid(t *testing.T) {
 	t.Parallel()
 	l := open(t, redistest.DB(t).Client(t), slow)
-	good := ratelimit.Limit{Rate: 1, Per: time.Second}
+	valid := ratelimit.Limit{Rate: 1, Per: time.Second}
 	for name, checks := range map[string][]ratelimit.Check{
 		"no limits":     {},
 		"no rate":       {{Key: "x", Limit: ratelimit.Limit{Per: time.Second}}},
@@ -311,13 +315,13 @@ func TestInvalid(t *testing.T) {
 		"a long period": {{Key: "x", Limit: ratelimit.Limit{Rate: 1, Per: 1000 * 24 * time.Hour}}},
 		"a high rate":   {{Key: "x", Limit: ratelimit.Limit{Rate: 20_000, Per: time.Second}}},
 		"a long bucket": {{Key: "x", Limit: ratelimit.Limit{Rate: 1, Per: time.Hour, Burst: 1_000_000_000}}},
-		"no key":        {{Limit: good}},
-		"a long key":    {{Key: string(make([]byte, 2000)), Limit: good}},
-		"a key twice":   {{Key: "x", Limit: good}, {Key: "x", Limit: good}},
-		"a cost":        {{Key: "x", Limit: good, Cost: -1}},
+		"no key":        {{Limit: valid}},
+		"a long key":    {{Key: string(make([]byte, 2000)), Limit: valid}},
+		"a key twice":   {{Key: "x", Limit: valid}, {Key: "x", Limit: valid}},
+		"a wrong cost":  {{Key: "x", Limit: valid, Cost: -1}},
 	} {
 		if _, err := l.TakeAll(t.Context(), checks...); !errors.Is(err, ratelimit.ErrLimit) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v, want ErrLimit", name, err)
 		}
 	}
 	if _, err := ratelimit.New(nil, ratelimit.Options{}); err == nil {
@@ -339,15 +343,15 @@ func TestParseLimit(t *testing.T) {
 	} {
 		got, err := ratelimit.ParseLimit(text)
 		if err != nil || got != want {
-			t.Errorf("%q: %+v, %v", text, got, err)
+			t.Errorf("ParseLimit(%q) = %+v, %v; want %+v", text, got, err, want)
 		}
 		if again, err := ratelimit.ParseLimit(got.String()); err != nil || again != want {
-			t.Errorf("%q is formatted as %q, which parses as %+v, %v", text, got, again, err)
+			t.Errorf("ParseLimit(%q).String() = %q, which parses as %+v, %v", text, got, again, err)
 		}
 	}
 	for _, text := range []string{"", "10", "/m", "10/", "x/m", "10/x", "10/1m:", "10/1m:0", "10/1m:x", "0/m", "-1/m", "1/-1m", "1/99999d"} {
 		if l, err := ratelimit.ParseLimit(text); !errors.Is(err, ratelimit.ErrLimit) {
-			t.Errorf("%q: %+v, %v", text, l, err)
+			t.Errorf("ParseLimit(%q) = %+v, %v; want ErrLimit", text, l, err)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if url := os.Getenv(writerOf); url != "" {
+	if url := os.Getenv(writerURL); url != "" {
 		write(url)
 		return
 	}

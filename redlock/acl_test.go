@@ -47,7 +47,7 @@ func TestDocumentedPermissionsSuffice(t *testing.T) {
 			}
 			next <- l
 		}()
-		waiters(t, managers[0], "job", 1)
+		awaitWaiters(t, managers[0], "job", 1)
 		require.OK(t)(managers[0].Break(t.Context(), "job"))
 		unlock(t, <-next)
 	}
@@ -57,6 +57,6 @@ func TestDocumentedPermissionsSuffice(t *testing.T) {
 	})
 	log, err := client.Do(t.Context(), client.B().Arbitrary("ACL", "LOG").Build()).ToArray()
 	if err != nil || len(log) > 0 {
-		t.Errorf("refused: %v (%v)", log, err)
+		t.Errorf("the server refused commands: %v (%v)", log, err)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"retwis/redlock"
 )
 
-// A free name costs two round trips, and the script runs no more commands than it needs to check
-// for waiters.
+// Locking and unlocking a free name costs two round trips, and the script runs no more commands
+// than it needs to check for waiters.
 func TestCostOfAFreeName(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 1)
@@ -37,8 +37,8 @@ func executed(t *testing.T, client rueidis.Client) string {
 	require.OK(t)(err)
 	var calls []string
 	for line := range strings.Lines(stats) {
-		if name, rest, ok := strings.Cut(strings.TrimPrefix(line, "cmdstat_"), ":calls="); ok && !strings.HasPrefix(name, "config") {
-			n, _, _ := strings.Cut(rest, ",")
+		if name, stat, ok := strings.Cut(strings.TrimPrefix(line, "cmdstat_"), ":calls="); ok && !strings.HasPrefix(name, "config") {
+			n, _, _ := strings.Cut(stat, ",")
 			calls = append(calls, name+" "+n)
 		}
 	}

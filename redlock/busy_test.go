@@ -13,8 +13,8 @@ import (
 	"retwis/redlock"
 )
 
-// The client waits for a server that is busy with a script while connecting: that the server does
-// not enable client tracking then says nothing about its version.
+// A client that connects waits for a server that is busy with a script. The refusal to enable
+// client tracking then does not mean that the server is too old.
 func TestBusyServer(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t, "lua-time-limit 50")

@@ -16,12 +16,12 @@ import (
 	"retwis/redlock"
 )
 
-// queueUp makes a manager wait for a name until it is closed.
+// queueUp makes a manager wait for a name until the manager is closed.
 func queueUp(all *sync.WaitGroup, m *redlock.Manager, name string) {
 	all.Go(func() { _, _ = m.Lock(context.Background(), name) })
 }
 
-// Killed waiters do not delay the next one, regardless of their number.
+// Killed waiters do not delay the next waiter, regardless of their number.
 func TestDeadWaiters(t *testing.T) {
 	t.Parallel()
 	for n, dead := range redistest.Cases(map[int]int{1: 3, 3: 4}, map[int]int{1: 5, 3: 20, 5: 5}) {
@@ -29,15 +29,15 @@ func TestDeadWaiters(t *testing.T) {
 			t.Parallel()
 			servers := redistest.Nodes(t, n)
 			clients := clientsOf(t, servers)
-			// A grant lasts ten minutes: if a dead waiter got one, the lock could not be
+			// A grant lasts ten minutes: if a dead waiter got a grant, the lock could not be
 			// acquired.
 			opt := redlock.Options{}
 			a := dial(t, servers, opt)
 			var relays []*relay
-			var through []string
+			var relayURLs []string
 			for _, s := range servers {
-				r := relayed(t, "unix", s.Socket())
-				relays, through = append(relays, r), append(through, r.url())
+				r := startRelay(t, "unix", s.Socket())
+				relays, relayURLs = append(relays, r), append(relayURLs, r.url())
 			}
 			held := lock(t, a, "job")
 			var all sync.WaitGroup
@@ -49,32 +49,33 @@ func TestDeadWaiters(t *testing.T) {
 				}
 			}()
 			for i := range dead {
-				m, err := redlock.Dial(through, generous(opt))
+				m, err := redlock.Dial(relayURLs, generous(opt))
 				require.OK(t)(err)
 				gone = append(gone, m)
 				queueUp(&all, m, "job")
-				waiters(t, a, "job", int64(i+1))
+				awaitWaiters(t, a, "job", int64(i+1))
 			}
-			subscribers(t, clients, dead)
-			listening(t, clients, "job", dead)
-			// As if they were killed: the connections end without another command.
+			awaitSubscribers(t, clients, dead)
+			awaitListening(t, clients, "job", dead)
+			// Simulate that the waiters were killed: their connections end without another
+			// command.
 			for _, r := range relays {
 				r.change(func() { r.refuses = true })
 				r.cut()
 			}
-			subscribers(t, clients, 0)
+			awaitSubscribers(t, clients, 0)
 			b := dial(t, servers, opt)
 			got := make(chan *redlock.Lock)
 			go func() { got <- lock(t, b, "job") }()
-			waiters(t, a, "job", int64(dead+1))
-			subscribers(t, clients, 1)
+			awaitWaiters(t, a, "job", int64(dead+1))
+			awaitSubscribers(t, clients, 1)
 			unlock(t, held)
 			unlock(t, <-got)
 		})
 	}
 }
 
-// attempts returns the attempt records of the waiters of a name.
+// attempts returns the fields of the attempt record of each waiter of a name.
 func attempts(t testing.TB, client rueidis.Client, name string) map[string][]string {
 	t.Helper()
 	all, err := client.Do(t.Context(), client.B().Hgetall().Key("redlock:attempts:{"+name+"}").Build()).AsStrMap()
@@ -86,8 +87,8 @@ func attempts(t testing.TB, client rueidis.Client, name string) map[string][]str
 	return split
 }
 
-// listening waits until n waiters have asked while listening.
-func listening(t testing.TB, clients []rueidis.Client, name string, n int) {
+// awaitListening waits until n waiters have asked while they listen for a grant.
+func awaitListening(t testing.TB, clients []rueidis.Client, name string, n int) {
 	t.Helper()
 	wait(t, fmt.Sprint(n, " waiters that listen"), func() bool {
 		for _, c := range clients {
@@ -105,8 +106,8 @@ func listening(t testing.TB, clients []rueidis.Client, name string, n int) {
 	})
 }
 
-// A node of a Cluster does not know which waiters listen. It skips those that have not asked
-// again in time.
+// On a Cluster, the scripts cannot detect which waiters listen. They skip waiters that have not
+// asked again in time.
 func TestDeadWaitersOnACluster(t *testing.T) {
 	t.Parallel()
 	const dead = 5
@@ -127,13 +128,13 @@ func TestDeadWaitersOnACluster(t *testing.T) {
 		held, err = a.TryLock(t.Context(), "job")
 		return err == nil
 	})
-	// Keep it from expiring, however long the test takes.
+	// Keep the lock from expiring, however long the test takes.
 	require.OK(t)(client.Do(t.Context(), client.B().Persist().Key("job").Build()).Error())
 	got := make(chan *redlock.Lock)
 	go func() { got <- lock(t, b, "job") }()
-	wait(t, "the living waiter behind the dead", func() bool {
+	wait(t, "the waiter behind the dead waiters", func() bool {
 		for i := range dead {
-			abandonedWaiter(t, client, "job", fmt.Sprint("dead", i))
+			addAbandonedWaiter(t, client, "job", fmt.Sprint("dead", i))
 		}
 		status, err := a.Status(t.Context(), "job")
 		return err == nil && status.Servers[0].Holder.Waiters == dead+1
@@ -141,16 +142,16 @@ func TestDeadWaitersOnACluster(t *testing.T) {
 	if err := held.Unlock(t.Context()); err != nil && !errors.Is(err, redlock.ErrLost) && !errors.Is(err, redlock.ErrNoQuorum) {
 		t.Fatal(err)
 	}
-	// If a dead waiter was not skipped, the value is its value for two seconds.
+	// A dead waiter that was not skipped would hold the name for two seconds.
 	value, err := client.Do(t.Context(), client.B().Get().Key("job").Build()).ToString()
 	if err != nil && !rueidis.IsRedisNil(err) || strings.HasPrefix(value, "dead") {
-		t.Errorf("the name was given to %q (%v)", value, err)
+		t.Errorf("the name was granted to %q (%v)", value, err)
 	}
 	_ = (<-got).Unlock(t.Context())
 }
 
-// abandonedWaiter adds a waiter that came first and is overdue to ask again.
-func abandonedWaiter(t *testing.T, client rueidis.Client, name, value string) {
+// addAbandonedWaiter adds a waiter that came first and is overdue to ask again.
+func addAbandonedWaiter(t *testing.T, client rueidis.Client, name, value string) {
 	t.Helper()
 	member := "manager:" + value
 	for _, command := range [][]string{

@@ -12,9 +12,9 @@ import (
 	"retwis/redlock"
 )
 
-// exampleManager skips the quarantine because the servers of these examples are new; servers in
-// production have been up for a while. The TTL is long and locks are extended often, so that the
-// output is the same on a machine that stalls.
+// exampleManager returns a manager on new servers, and a function that stops both. It skips the
+// quarantine; servers in production have been up for a while. The TTL is long and locks are
+// extended often, so that the output is the same on a machine that stalls.
 func exampleManager(opt redlock.Options) (*redlock.Manager, func()) {
 	urls, stop := redistest.Example(3)
 	opt.TTL, opt.NodeTimeout, opt.ExtendEvery = time.Hour, time.Minute, 100*time.Millisecond
@@ -68,8 +68,8 @@ func ExampleLock_Token() {
 	m, stop := exampleManager(redlock.Options{Fencing: true})
 	defer stop()
 	ctx := context.Background()
-	storage, close := exampleStorage()
-	defer close()
+	storage, stopStorage := exampleStorage()
+	defer stopStorage()
 
 	// write stores text in a hash, unless a later holder has written there. The check and the
 	// write are one atomic step.
@@ -89,7 +89,7 @@ func ExampleLock_Token() {
 	if err != nil {
 		panic(err)
 	}
-	// It is paused for longer than the lock lives, and another client gets the lock.
+	// Unlock simulates a pause for longer than the lock lives: another client gets the lock.
 	if err := slow.Unlock(ctx); err != nil {
 		panic(err)
 	}
@@ -107,8 +107,8 @@ func ExampleLock_Token() {
 }
 
 // Leader election: each process runs this loop, and one of them leads. The context of a leader
-// that is cut off ends before the next leader is elected; the old one must stop then. Writes that
-// must never overlap need a fencing token as well.
+// that is cut off ends before the next leader is elected; the old leader must stop then. Writes
+// that must never overlap need a fencing token as well.
 func ExampleManager_Do_leader() {
 	m, stop := exampleManager(redlock.Options{Owner: "web-1"}) // Status shows who leads
 	defer stop()
@@ -122,7 +122,7 @@ func ExampleManager_Do_leader() {
 			<-ctx.Done()
 			return ctx.Err()
 		}
-		// The leader works until ctx ends. An operator deposes this one.
+		// The leader works until ctx ends. An operator breaks the lock of this leader.
 		_, _ = m.Break(ctx, "leader")
 		<-ctx.Done()
 		return context.Cause(ctx)
@@ -146,6 +146,7 @@ func ExampleManager_Do_leader() {
 	// lost: false
 }
 
+// exampleStorage returns a client of a new server, and a function that stops both.
 func exampleStorage() (rueidis.Client, func()) {
 	urls, stop := redistest.Example(1)
 	client, err := rueidis.NewClient(rueidis.MustParseURL(urls[0]))

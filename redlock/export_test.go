@@ -18,9 +18,10 @@ func LocalWaiters(m *Manager, name string) int {
 // Value returns the value of a lock on the servers.
 func Value(l *Lock) string { return l.value }
 
-// Counts are event counts since the Manager was created.
+// Counts has the event counts since a Manager was created.
 type Counts struct{ Acquired, Turns, Lost, Disconnected uint64 }
 
+// CountsOf returns the event counts of a manager.
 func CountsOf(m *Manager) Counts {
 	s := &m.voters.stats
 	return Counts{s.acquired.Load(), s.turns.Load(), s.lost.Load(), s.disconnected.Load()}

@@ -16,11 +16,11 @@ import (
 	"retwis/redlock"
 )
 
-// short returns options for locks that expire soon.
-func short() redlock.Options { return redlock.Options{TTL: 400 * time.Millisecond} }
+// shortTTL returns options for locks that expire soon.
+func shortTTL() redlock.Options { return redlock.Options{TTL: 400 * time.Millisecond} }
 
-// keys returns how many servers have a key.
-func keys(t testing.TB, clients []rueidis.Client, name string) (n int) {
+// countKeys returns how many servers have a key.
+func countKeys(t testing.TB, clients []rueidis.Client, name string) (n int) {
 	t.Helper()
 	for _, client := range clients {
 		found, err := client.Do(t.Context(), client.B().Exists().Key(name).Build()).AsInt64()
@@ -58,10 +58,10 @@ func TestMinorityGone(t *testing.T) {
 		servers := redistest.Nodes(t, 5)
 		m := dial(t, servers, redlock.Options{})
 		l := lock(t, m, "held before")
-		// No client waits for the frozen servers: they would be disconnected when the wait ends.
-		// That also happens if this process stalls for that long.
+		// No call waits for the frozen servers: at the end of a wait, the client disconnects. A
+		// stall of this process has the same effect, and is retried.
 		wait(t, "locks without waiting", func() bool {
-			allAnswer(t, m)
+			awaitAnswers(t, m)
 			before := redlock.CountsOf(m).Disconnected
 			servers[1].Freeze(t)
 			servers[4].Freeze(t)
@@ -85,8 +85,8 @@ func TestMinorityGone(t *testing.T) {
 	})
 }
 
-// allAnswer waits until all servers answer.
-func allAnswer(t *testing.T, m *redlock.Manager) {
+// awaitAnswers waits until all servers answer.
+func awaitAnswers(t *testing.T, m *redlock.Manager) {
 	t.Helper()
 	wait(t, "all servers to answer", func() bool {
 		status, err := m.Status(t.Context(), "job")
@@ -113,7 +113,7 @@ func TestMajorityFrozen(t *testing.T) {
 		_, err := m.Lock(ctx, "job")
 		ended <- err
 	}()
-	listensOn(t, clients[3:], m) // it was refused once
+	awaitListener(t, clients[3:], m) // the first attempt was refused
 	cancel()
 	if err := <-ended; !errors.Is(err, redlock.ErrNoQuorum) || !errors.Is(err, context.Canceled) {
 		t.Errorf("Lock: %v; want ErrNoQuorum and Canceled", err)
@@ -121,15 +121,15 @@ func TestMajorityFrozen(t *testing.T) {
 	for _, s := range servers[:3] {
 		s.Thaw(t)
 	}
-	// It does not expire.
-	wait(t, "everything left to be taken back", func() bool {
-		return keys(t, clients, "job") == 0 && keys(t, clients, "redlock:waiters:{job}") == 0
+	// The TTL has not passed: the manager has withdrawn its attempts.
+	wait(t, "the attempts to be withdrawn", func() bool {
+		return countKeys(t, clients, "job") == 0 && countKeys(t, clients, "redlock:waiters:{job}") == 0
 	})
 	unlock(t, lock(t, m, "job"))
 }
 
-// listensOn waits until a manager listens for grants, which it does once a Lock was refused.
-func listensOn(t testing.TB, clients []rueidis.Client, m *redlock.Manager) {
+// awaitListener waits until a manager listens for grants, as it does once a Lock was refused.
+func awaitListener(t testing.TB, clients []rueidis.Client, m *redlock.Manager) {
 	t.Helper()
 	channel := redlock.Channel(m)
 	wait(t, "the waiter to listen", func() bool {
@@ -140,8 +140,8 @@ func listensOn(t testing.TB, clients []rueidis.Client, m *redlock.Manager) {
 	})
 }
 
-// A server that restarts without its data must not grant a name while the lock that it forgot is
-// still alive.
+// A server that restarts without its data must not grant a name while a lost lock of that name has
+// not expired.
 func TestForgottenLock(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 3} {
@@ -156,7 +156,7 @@ func TestForgottenLock(t *testing.T) {
 			}
 			other := lock(t, b, "job")
 			if now := time.Now(); now.Before(l.Until()) {
-				t.Errorf("another client got the lock %v before it ran out", l.Until().Sub(now))
+				t.Errorf("another client got the lock %v before the lock expired", l.Until().Sub(now))
 			}
 			unlock(t, other)
 			if err := l.Unlock(t.Context()); !errors.Is(err, redlock.ErrLost) {
@@ -174,9 +174,9 @@ func TestLost(t *testing.T) {
 		clients := clientsOf(t, servers)
 		m := dial(t, servers, redlock.Options{ExtendEvery: 20 * time.Millisecond})
 		err := m.Do(t.Context(), "job", func(ctx context.Context, l *redlock.Lock) error {
-			// Wait for all three: two of three are enough for the lock, and a slow server that
-			// grants it later would make up for one that loses it.
-			wait(t, "all servers to have the lock", func() bool { return keys(t, clients, "job") == 3 })
+			// Wait for all three servers: two are enough for the lock, and a slow server that
+			// grants the lock later would make up for a server that loses it.
+			wait(t, "all servers to have the lock", func() bool { return countKeys(t, clients, "job") == 3 })
 			for _, client := range clients[:2] {
 				client.Do(ctx, client.B().Del().Key("job").Build())
 			}
@@ -190,11 +190,11 @@ func TestLost(t *testing.T) {
 			t.Errorf("Do: %v; want the error of the function and ErrLost", err)
 		}
 	})
-	t.Run("to another", func(t *testing.T) {
+	t.Run("acquired by another client", func(t *testing.T) {
 		t.Parallel()
 		servers := redistest.Nodes(t, 3)
 		clients := clientsOf(t, servers)
-		l := lock(t, dial(t, servers, short()), "job")
+		l := lock(t, dial(t, servers, shortTTL()), "job")
 		other := lock(t, dial(t, servers, redlock.Options{}), "job")
 		for what, err := range map[string]error{
 			"Extend": l.Extend(t.Context()), "Unlock": l.Unlock(t.Context()), "Unlock again": l.Unlock(t.Context()),
@@ -203,18 +203,18 @@ func TestLost(t *testing.T) {
 				t.Errorf("%s: %v; want ErrLost", what, err)
 			}
 		}
-		have := 0
+		count := 0
 		for _, client := range clients {
 			switch value, err := client.Do(t.Context(), client.B().Get().Key("job").Build()).ToString(); {
 			case rueidis.IsRedisNil(err): // the first lock was still there
 			case err != nil || value != redlock.Value(other):
 				t.Errorf("a server has %q (%v), want %q", value, err, redlock.Value(other))
 			default:
-				have++
+				count++
 			}
 		}
-		if have < 2 {
-			t.Errorf("%d servers have the lock", have)
+		if count < 2 {
+			t.Errorf("%d servers have the lock, want at least 2", count)
 		}
 		unlock(t, other)
 	})
@@ -244,10 +244,10 @@ func TestNothingLeaks(t *testing.T) {
 	before, goroutines := memory(), runtime.NumGoroutine()
 	run(locks)
 	if after := memory(); after > before+8<<20 {
-		t.Errorf("the heap grew from %d to %d", before, after)
+		t.Errorf("the heap grew from %d to %d bytes", before, after)
 	}
 	// The client of the frozen server replaces its connection again and again. A connection has
-	// four goroutines, and the old ones may still be ending; a leaked goroutine stays.
+	// four goroutines, and old goroutines may still be ending; a leaked goroutine stays.
 	wait(t, fmt.Sprint("the goroutines of two connections beside the ", goroutines, " before"), func() bool {
 		return runtime.NumGoroutine() <= goroutines+8
 	})

@@ -25,7 +25,7 @@ func run(t testing.TB, client rueidis.Client, command ...string) rueidis.RedisRe
 	return result
 }
 
-// contents returns all keys of a server except its boot marker, with their values.
+// contents returns the DUMP of each key of a server, except its boot marker.
 func contents(t testing.TB, client rueidis.Client) map[string]string {
 	t.Helper()
 	names, err := run(t, client, "KEYS", "*").AsStrSlice()
@@ -43,7 +43,7 @@ func contents(t testing.TB, client rueidis.Client) map[string]string {
 var otherKeys = map[string][]string{
 	"a counter":        {"SET", "job", "17"},
 	"empty text":       {"SET", "job", ""},
-	"text as long":     {"SET", "job", strings.Repeat("x", 35)},
+	"text of 35 bytes": {"SET", "job", strings.Repeat("x", 35)},
 	"text of 27 bytes": {"SET", "job", strings.Repeat("x", 27)},
 	"long text":        {"SET", "job", strings.Repeat("x", 10_000)},
 	"a list":           {"RPUSH", "job", "a"},
@@ -53,7 +53,7 @@ var otherKeys = map[string][]string{
 	"a stream":         {"XADD", "job", "1-1", "a", "b"},
 }
 
-// A name whose key is something else is not locked, broken or written.
+// A name whose key is not a lock is not locked, broken or written.
 func TestKeyOfAnotherProgram(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 3} {
@@ -90,7 +90,7 @@ func TestKeyOfAnotherProgram(t *testing.T) {
 	}
 }
 
-// A related key of the wrong kind stops an attempt before it writes anything.
+// An attempt that finds a related key of the wrong kind fails before it writes anything.
 func TestRelatedKeysOfWrongKind(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 1)
@@ -121,7 +121,7 @@ func TestRelatedKeysOfWrongKind(t *testing.T) {
 	unlock(t, lock(t, other, "job"))
 }
 
-// A holder leaves its key alone if another program has overwritten it.
+// A holder does not change the key of its lock if another program has overwritten the key.
 func TestOverwrittenLock(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 1)
@@ -139,7 +139,7 @@ func TestOverwrittenLock(t *testing.T) {
 			if err := do(l); !errors.Is(err, redlock.ErrLost) {
 				t.Errorf("%s where the key is %s: %v; want ErrLost", act, what, err)
 			}
-			if has, _ := run(t, client, "DUMP", "job").ToString(); has != want {
+			if got, _ := run(t, client, "DUMP", "job").ToString(); got != want {
 				t.Errorf("%s changed %s", act, what)
 			}
 			run(t, client, "DEL", "job")
@@ -148,34 +148,34 @@ func TestOverwrittenLock(t *testing.T) {
 	}
 }
 
-// Lock waits for the lock of another library, and Break rejects it.
+// Lock waits for the lock of another library, and Break does not remove it.
 func TestLockOfAnotherLibrary(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
 	clients := clientsOf(t, servers)
 	m := dial(t, servers, redlock.Options{})
-	const theirs = "q0gTbZ0VXk9YbX5oUu2zFg=="
+	const foreignValue = "q0gTbZ0VXk9YbX5oUu2zFg=="
 	for _, client := range clients {
-		run(t, client, "SET", "job", theirs, "PX", "3600000")
+		run(t, client, "SET", "job", foreignValue, "PX", "3600000")
 	}
 	if _, err := m.TryLock(t.Context(), "job"); !errors.Is(err, redlock.ErrHeld) {
 		t.Errorf("TryLock: %v; want ErrHeld", err)
 	}
 	_, err := m.Break(t.Context(), "job")
 	if !errors.Is(err, redlock.ErrNotLock) || !strings.Contains(err.Error(), `DEL "job"`) {
-		t.Errorf("Break: %v; want ErrNotLock and the command that deletes it", err)
+		t.Errorf("Break: %v; want ErrNotLock and the command that deletes the key", err)
 	}
-	if n := keys(t, clients, "job"); n != 3 {
-		t.Errorf("%d of 3 servers have it after Break", n)
+	if n := countKeys(t, clients, "job"); n != 3 {
+		t.Errorf("%d servers have the key after Break, want 3", n)
 	}
 	status, err := m.Status(t.Context(), "job")
-	if err != nil || !status.Servers[0].Foreign || status.Holder.Value != theirs || status.Holder.TTL < time.Minute {
-		t.Errorf("%+v %v", status, err)
+	if err != nil || !status.Servers[0].Foreign || status.Holder.Value != foreignValue || status.Holder.TTL < time.Minute {
+		t.Errorf("%+v, %v; want a foreign holder", status, err)
 	}
 	got := make(chan *redlock.Lock)
 	go func() { got <- lock(t, m, "job") }()
-	waiters(t, m, "job", 1)
-	// A single server does not decide: a key left there is no obstacle.
+	awaitWaiters(t, m, "job", 1)
+	// A majority is enough for a lock: the key stays on one server.
 	for _, client := range clients[1:] {
 		run(t, client, "DEL", "job")
 	}
@@ -183,8 +183,8 @@ func TestLockOfAnotherLibrary(t *testing.T) {
 	if _, err := m.Break(t.Context(), "job"); err != nil {
 		t.Error(err)
 	}
-	if n := keys(t, clients, "job"); n != 1 {
-		t.Errorf("%d servers have the name; want one, of the other library", n)
+	if n := countKeys(t, clients, "job"); n != 1 {
+		t.Errorf("%d servers have the key; want only that of the other library", n)
 	}
 	if err := tryExtend(t, l); !errors.Is(err, redlock.ErrLost) {
 		t.Errorf("Extend of a lock that was broken: %v; want ErrLost", err)

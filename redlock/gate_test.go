@@ -9,7 +9,7 @@ import (
 	"retwis/internal/require"
 )
 
-// Locks that are left to expire leave nothing behind in the process.
+// An abandoned lock that has expired leaves nothing behind in the process.
 func TestAbandonedLocksAreForgotten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -26,11 +26,11 @@ func TestAbandonedLocksAreForgotten(t *testing.T) {
 			require.OK(t)(held.Extend(t.Context()))
 		}
 		if until := m.localQueues.heldUntil("held"); until.IsZero() {
-			t.Error("the held lock was forgotten, too")
+			t.Error("the held lock was forgotten")
 		}
 		m.localQueues.mu.Lock()
 		if n := len(m.localQueues.byName); n != 1 {
-			t.Errorf("%d names are remembered; want only the held one", n)
+			t.Errorf("%d names have a local queue; want only the held name", n)
 		}
 		m.localQueues.mu.Unlock()
 		if err := held.Unlock(t.Context()); err != nil {

@@ -19,11 +19,11 @@ import (
 	"retwis/redlock"
 )
 
-// A history of harmless faults runs for a fixed length, during which a name is not free for
-// longer than the gap. A stale value would keep it blocked for the TTL of ten seconds.
 const (
 	harmlessLength = 30 * time.Minute
-	harmlessGap    = time.Second
+	// harmlessGap limits how long the name may be free while a client waits. A stale value would
+	// block the name for the TTL of ten seconds.
+	harmlessGap = time.Second
 )
 
 // TestHarmlessHistories breaks connections, cuts links, stalls servers for up to 300 ms and
@@ -41,9 +41,11 @@ func TestHarmlessHistories(t *testing.T) {
 	}
 }
 
-// A waiter has 400 ms to confirm a granted lock, and a fault takes up to 300 of them.
 const (
-	confirmTime  = 400 * time.Millisecond
+	// confirmTime is the time in which a waiter must confirm a granted lock.
+	confirmTime = 400 * time.Millisecond
+	// harmfulStall is a stall of the machine that can lose a lock: a fault takes up to 300 ms of
+	// confirmTime.
 	harmfulStall = 90 * time.Millisecond
 )
 
@@ -55,23 +57,23 @@ type loss struct {
 
 // harmless is a history of one name.
 type harmless struct {
-	t       *testing.T
-	servers []*redistest.Server
-	clients []rueidis.Client
-	links   [][]*relay // of each manager, to each server
-	all     []*redlock.Manager
-	rng     *rand.Rand
-	faults  int
+	t        *testing.T
+	servers  []*redistest.Server
+	clients  []rueidis.Client
+	links    [][]*relay // of each manager, to each server
+	managers []*redlock.Manager
+	rng      *rand.Rand
+	faults   int
 
-	mu      sync.Mutex
-	holder  *redlock.Lock
-	free    time.Time // since when the name is free
-	locks   int
-	longest time.Duration // longest time in which the name was free while a client waited
-	stall   time.Duration // longest stall of this process
-	stalls  []time.Time   // ends of stalls long enough to lose a lock
-	lost    []loss
-	wrong   []string
+	mu         sync.Mutex
+	holder     *redlock.Lock
+	free       time.Time // when the name was last unlocked
+	locks      int
+	longest    time.Duration // longest time in which the name was free while a client waited
+	stall      time.Duration // longest stall of this process
+	stalls     []time.Time   // ends of stalls long enough to lose a lock
+	lost       []loss
+	violations []string
 }
 
 func newHarmless(t *testing.T, count int) *harmless {
@@ -81,22 +83,23 @@ func newHarmless(t *testing.T, count int) *harmless {
 		var links []*relay
 		var urls []string
 		for _, s := range h.servers {
-			link := relayed(t, "unix", s.Socket())
+			link := startRelay(t, "unix", s.Socket())
 			links, urls = append(links, link), append(urls, link.url())
 		}
 		m, err := redlock.Dial(urls, redlock.Options{})
 		require.OK(t)(err)
-		h.links, h.all = append(h.links, links), append(h.all, m)
+		h.links, h.managers = append(h.links, links), append(h.managers, m)
 	}
-	wait(t, "the servers to be trusted", func() bool { return h.all[0].SkipQuarantine(t.Context()) == nil })
+	wait(t, "the servers to be trusted", func() bool { return h.managers[0].SkipQuarantine(t.Context()) == nil })
 	return h
 }
 
+// play runs the history and checks it.
 func (h *harmless) play(length, gap time.Duration) {
 	ctx, cancel := context.WithTimeout(h.t.Context(), length)
 	defer cancel()
 	var all sync.WaitGroup
-	for i, m := range h.all {
+	for i, m := range h.managers {
 		defer m.Close()
 		for range 1 + i%2*4 { // one goroutine, or five with a local queue
 			all.Go(func() { h.compete(ctx, m) })
@@ -109,8 +112,8 @@ func (h *harmless) play(length, gap time.Duration) {
 	}
 	all.Wait()
 	h.t.Logf("%d locks, %d faults, free for %v at most while a client waited, the machine stalled for %v", h.locks, h.faults, h.longest, h.stall)
-	for _, wrong := range h.wrong {
-		h.t.Error(wrong)
+	for _, violation := range h.violations {
+		h.t.Error(violation)
 	}
 	for _, l := range h.lost {
 		if !slices.ContainsFunc(h.stalls, func(end time.Time) bool { return l.at.Sub(end).Abs() < confirmTime }) {
@@ -121,7 +124,7 @@ func (h *harmless) play(length, gap time.Duration) {
 		h.t.Errorf("the name was free for %v while a client waited, more than %v", h.longest, limit)
 	}
 	if h.locks < 100 {
-		h.t.Errorf("only %d locks", h.locks)
+		h.t.Errorf("only %d locks, want at least 100", h.locks)
 	}
 }
 
@@ -137,7 +140,7 @@ func (h *harmless) compete(ctx context.Context, m *redlock.Manager) {
 			return
 		}
 		if err != nil {
-			h.complain("Lock: %v", err)
+			h.addViolation("Lock: %v", err)
 			continue
 		}
 		h.acquired(l, began)
@@ -158,6 +161,7 @@ func (h *harmless) compete(ctx context.Context, m *redlock.Manager) {
 	}
 }
 
+// acquired records a new lock.
 func (h *harmless) acquired(l *redlock.Lock, began time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -167,11 +171,12 @@ func (h *harmless) acquired(l *redlock.Lock, began time.Time) {
 	}
 	h.longest = max(h.longest, time.Since(began))
 	if h.holder != nil && h.holder.Valid() && l.Valid() {
-		h.wrong = append(h.wrong, "two locks of the name at a time")
+		h.violations = append(h.violations, "two valid locks of the name at the same time")
 	}
 	h.holder = l
 }
 
+// check records an error that says that a lock was lost.
 func (h *harmless) check(what string, err error) {
 	if errors.Is(err, redlock.ErrLost) {
 		h.mu.Lock()
@@ -180,10 +185,10 @@ func (h *harmless) check(what string, err error) {
 	}
 }
 
-func (h *harmless) complain(format string, args ...any) {
+func (h *harmless) addViolation(format string, args ...any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.wrong = append(h.wrong, fmt.Sprintf(format, args...))
+	h.violations = append(h.violations, fmt.Sprintf(format, args...))
 }
 
 // fault injects a fault that loses nothing.
@@ -192,8 +197,8 @@ func (h *harmless) fault() {
 	length := 80*time.Millisecond + rand.N(220*time.Millisecond)
 	i := h.rng.IntN(len(h.servers))
 	server, client := h.servers[i], h.clients[i]
-	mine := h.links[h.rng.IntN(len(h.links))]
-	link := mine[i]
+	managerLinks := h.links[h.rng.IntN(len(h.links))]
+	link := managerLinks[i]
 	switch h.rng.IntN(6) {
 	case 0:
 		for _, kind := range []string{"normal", "pubsub"} {
@@ -209,7 +214,7 @@ func (h *harmless) fault() {
 	case 3: // one link, or all links of a process
 		held := []*relay{link}
 		if h.rng.IntN(2) == 0 {
-			held = mine
+			held = managerLinks
 		}
 		for _, link := range held {
 			link.hold(commands, length)
@@ -224,7 +229,7 @@ func (h *harmless) fault() {
 	}
 }
 
-// watchMachine measures how late this process is scheduled.
+// watchMachine measures the stalls of this process.
 func (h *harmless) watchMachine(ctx context.Context) {
 	for ctx.Err() == nil {
 		began := time.Now()

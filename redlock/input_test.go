@@ -40,19 +40,19 @@ func TestBadNodes(t *testing.T) {
 		urls []string
 		want string
 	}{
-		"none":            {nil, "no nodes given"},
-		"no URL":          {[]string{"http://user:secret@db"}, `unknown scheme "http"`},
-		"not even one":    {[]string{"redis://user:secret@db:port"}, "the port is not a number"},
+		"no URLs":         {nil, "no nodes given"},
+		"unknown scheme":  {[]string{"http://user:secret@db"}, `unknown scheme "http"`},
+		"bad port":        {[]string{"redis://user:secret@db:port"}, "the port is not a number"},
 		"bad escape":      {[]string{"redis://user:%secret@db"}, "the password has a %"},
 		"parameter":       {[]string{server.URL() + "?timeout=1"}, `unknown parameter "timeout"`},
 		"no TLS":          {[]string{"redis://db?ca=x"}, "only valid with TLS"},
 		"no file":         {[]string{"rediss://db?ca=/no/such/file"}, "parameter ca"},
 		"sentinels":       {[]string{"redis+sentinel://db/main"}, "a single server"},
 		"a Cluster":       {[]string{"redis+cluster://db"}, "a single server"},
-		"ours":            {[]string{"embedded:"}, "a single server"},
+		"embedded":        {[]string{"embedded:"}, "a single server"},
 		"twice, renamed":  {[]string{"redis://db", "valkey://db:6379/1"}, "the same server twice"},
 		"twice":           {[]string{server.URL(), server.URL()}, "the same server twice"},
-		"twice, disguise": {[]string{server.URL(), server.URL() + "?db=1"}, "the same server twice"},
+		"twice, other db": {[]string{server.URL(), server.URL() + "?db=1"}, "the same server twice"},
 		"too many":        {make([]string, 65), ""},
 	} {
 		_, err := redlock.Dial(test.urls, redlock.Options{})
@@ -60,16 +60,16 @@ func TestBadNodes(t *testing.T) {
 			t.Errorf("%s: %v; want %q, and no password", what, err, test.want)
 		}
 	}
-	one, two := server.Client(t), server.Client(t)
-	if _, err := redlock.New([]rueidis.Client{one, two}, redlock.Options{}); err == nil || !strings.Contains(err.Error(), "the same server twice") {
+	first, second := server.Client(t), server.Client(t)
+	if _, err := redlock.New([]rueidis.Client{first, second}, redlock.Options{}); err == nil || !strings.Contains(err.Error(), "the same server twice") {
 		t.Errorf("two clients of one server: %v", err)
 	}
-	if _, err := redlock.New([]rueidis.Client{one, nil}, redlock.Options{}); err == nil || !strings.Contains(err.Error(), "node 1 is nil") {
+	if _, err := redlock.New([]rueidis.Client{first, nil}, redlock.Options{}); err == nil || !strings.Contains(err.Error(), "node 1 is nil") {
 		t.Errorf("a nil client: %v", err)
 	}
 }
 
-// An even number of servers is allowed: it takes one more vote.
+// An even number of servers is allowed: the quorum of four is three.
 func TestEvenNumber(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 4)
@@ -125,25 +125,25 @@ func TestContextDoneAndClose(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := m.Lock(ctx, "job"); !errors.Is(err, context.Canceled) {
-		t.Errorf("Lock with a context that ended: %v", err)
+		t.Errorf("Lock with a canceled context: %v; want Canceled", err)
 	}
 	l := lock(t, m, "job")
 	other := dial(t, []*redistest.Server{server}, redlock.Options{})
 	ended := make(chan error)
-	for _, waiter := range []*redlock.Manager{m, other} { // in this process, and at the server
+	for _, waiter := range []*redlock.Manager{m, other} { // in the local queue, and at the server
 		go func() {
 			_, err := waiter.Lock(context.Background(), "job")
 			ended <- err
 		}()
 	}
-	waiters(t, m, "job", 1)
-	unlockAfter := m.Close()
-	if err := errors.Join(unlockAfter, other.Close()); err != nil {
+	awaitWaiters(t, m, "job", 1)
+	closeErr := m.Close()
+	if err := errors.Join(closeErr, other.Close()); err != nil {
 		t.Error(err)
 	}
 	for range 2 {
 		if err := <-ended; !errors.Is(err, redlock.ErrClosed) {
-			t.Errorf("Lock while the manager is closed: %v; want ErrClosed", err)
+			t.Errorf("Lock during Close: %v; want ErrClosed", err)
 		}
 	}
 	if _, err := m.TryLock(t.Context(), "job"); !errors.Is(err, redlock.ErrClosed) {

@@ -13,29 +13,29 @@ func TestStatusFollowsMajority(t *testing.T) {
 	later := ServerStatus{Holder: Holder{Value: "a", TTL: 3 * time.Second, Waiters: 4}}
 	b := ServerStatus{Holder: Holder{Value: "b", TTL: time.Second}}
 	free := ServerStatus{}
-	young := ServerStatus{Holder: Holder{Value: "a", TTL: time.Second}, Quarantined: time.Second}
+	quarantined := ServerStatus{Holder: Holder{Value: "a", TTL: time.Second}, Quarantined: time.Second}
 	silent := ServerStatus{Err: errors.New("silent")}
 	list := ServerStatus{Err: ErrNotLock}
 	for name, test := range map[string]struct {
 		servers         []ServerStatus
 		held, undecided bool
 	}{
-		"all":                      {[]ServerStatus{a, later, a}, true, false},
-		"a majority":               {[]ServerStatus{a, b, later}, true, false},
-		"a majority that answers":  {[]ServerStatus{a, silent, later}, true, false},
-		"nobody":                   {[]ServerStatus{free, free, free}, false, false},
-		"some votes":               {[]ServerStatus{a, b, free}, false, false},
-		"one silent":               {[]ServerStatus{free, silent, free}, false, false},
-		"one silent, one vote":     {[]ServerStatus{free, silent, a}, false, true},
-		"all silent":               {[]ServerStatus{silent, silent, silent}, false, true},
-		"one young":                {[]ServerStatus{young, a, free}, false, true},
-		"one young, the rest free": {[]ServerStatus{young, free, free}, false, false},
-		"all young":                {[]ServerStatus{young, young, young}, false, true},
-		"half of an even number":   {[]ServerStatus{a, a, free, free}, false, false},
-		"half, and a silent one":   {[]ServerStatus{a, a, free, silent}, false, true},
-		"lists":                    {[]ServerStatus{list, list, list}, false, false},
-		"one list":                 {[]ServerStatus{list, a, later}, true, false},
-		"one list, one silent":     {[]ServerStatus{list, a, silent}, false, true},
+		"all":                            {[]ServerStatus{a, later, a}, true, false},
+		"a majority":                     {[]ServerStatus{a, b, later}, true, false},
+		"a majority that answers":        {[]ServerStatus{a, silent, later}, true, false},
+		"nobody":                         {[]ServerStatus{free, free, free}, false, false},
+		"some votes":                     {[]ServerStatus{a, b, free}, false, false},
+		"one silent":                     {[]ServerStatus{free, silent, free}, false, false},
+		"one silent, one vote":           {[]ServerStatus{free, silent, a}, false, true},
+		"all silent":                     {[]ServerStatus{silent, silent, silent}, false, true},
+		"one quarantined":                {[]ServerStatus{quarantined, a, free}, false, true},
+		"one quarantined, the rest free": {[]ServerStatus{quarantined, free, free}, false, false},
+		"all quarantined":                {[]ServerStatus{quarantined, quarantined, quarantined}, false, true},
+		"half of an even number":         {[]ServerStatus{a, a, free, free}, false, false},
+		"half, and a silent one":         {[]ServerStatus{a, a, free, silent}, false, true},
+		"lists":                          {[]ServerStatus{list, list, list}, false, false},
+		"one list":                       {[]ServerStatus{list, a, later}, true, false},
+		"one list, one silent":           {[]ServerStatus{list, a, silent}, false, true},
 	} {
 		s := Status{Servers: test.servers, Quorum: len(test.servers)/2 + 1}
 		s.judge()

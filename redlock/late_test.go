@@ -16,8 +16,8 @@ import (
 	"retwis/redlock"
 )
 
-// subscribers waits until every server has n listening managers.
-func subscribers(t testing.TB, clients []rueidis.Client, n int) {
+// awaitSubscribers waits until every server has n listening managers.
+func awaitSubscribers(t testing.TB, clients []rueidis.Client, n int) {
 	t.Helper()
 	wait(t, fmt.Sprint(n, " subscribers"), func() bool {
 		for _, c := range clients {
@@ -30,14 +30,14 @@ func subscribers(t testing.TB, clients []rueidis.Client, n int) {
 	})
 }
 
-// A waiter that was disconnected while the lock was granted to it, and until the grant expired,
-// does not take the late message for a lock, whatever the order of arrival.
+// A waiter that was disconnected until its grant expired does not treat the late message as a lock,
+// whatever the order of arrival.
 func TestGrantArrivesLate(t *testing.T) {
 	t.Parallel()
 	const timeout = 150 * time.Millisecond
 	const outage = 16 * timeout // a grant lives for 10 timeouts
 	for _, n := range redistest.Cases([]int{3}, []int{1, 3, 5}) {
-		for name, later := range map[string][connections]time.Duration{
+		for name, extra := range map[string][connections]time.Duration{
 			"together":                {0, 0},
 			"messages 100 ms later":   {0, 100 * time.Millisecond},
 			"messages 200 ms later":   {0, 200 * time.Millisecond},
@@ -51,32 +51,32 @@ func TestGrantArrivesLate(t *testing.T) {
 				servers := redistest.Nodes(t, n)
 				clients := clientsOf(t, servers)
 				var relays []*relay
-				var through []string
+				var relayURLs []string
 				for _, s := range servers {
-					r := relayed(t, "unix", s.Socket())
-					relays, through = append(relays, r), append(through, r.url())
+					r := startRelay(t, "unix", s.Socket())
+					relays, relayURLs = append(relays, r), append(relayURLs, r.url())
 				}
 				opt := redlock.Options{TTL: time.Hour, RetryMax: 40 * time.Millisecond}
 				opt.NodeTimeout = timeout
 				a, c := dial(t, servers, opt), dial(t, servers, opt)
-				b, err := redlock.Dial(through, opt)
+				b, err := redlock.Dial(relayURLs, opt)
 				require.OK(t)(err)
 				defer b.Close()
 
 				first := lock(t, a, "job")
 				ctx := t.Context()
-				var taken atomic.Bool // by c
+				var heldByC atomic.Bool
 				var waiting sync.WaitGroup
 				for range 3 {
 					waiting.Go(func() {
 						err := b.Do(ctx, "job", func(ctx context.Context, _ *redlock.Lock) error {
-							inside := taken.Load()
+							heldBefore := heldByC.Load()
 							// Simulate some work.
 							select {
 							case <-ctx.Done():
 							case <-time.After(3 * time.Millisecond):
 							}
-							if inside && taken.Load() {
+							if heldBefore && heldByC.Load() {
 								t.Error("the function ran while another client held the lock")
 							}
 							return nil
@@ -86,13 +86,13 @@ func TestGrantArrivesLate(t *testing.T) {
 						}
 					})
 				}
-				waiters(t, a, "job", 1)
-				listensOn(t, clients, b)
+				awaitWaiters(t, a, "job", 1)
+				awaitListener(t, clients, b)
 				for _, r := range relays {
 					r.slow(commands, 5*time.Millisecond)
 					r.slow(messages, 5*time.Millisecond)
-					r.hold(commands, outage+later[commands])
-					r.hold(messages, outage+later[messages])
+					r.hold(commands, outage+extra[commands])
+					r.hold(messages, outage+extra[messages])
 				}
 				unlock(t, first)
 				var held *redlock.Lock
@@ -103,16 +103,16 @@ func TestGrantArrivesLate(t *testing.T) {
 					}
 					return err == nil
 				})
-				taken.Store(true)
+				heldByC.Store(true)
 				var before [connections]int
 				for kind := range before {
-					before[kind] = relays[0].through(kind)
+					before[kind] = relays[0].chunks(kind)
 				}
-				// It has received the grant and asked a few more times.
-				wait(t, "the disconnected waiter", func() bool {
-					return relays[0].through(messages) > before[messages] && relays[0].through(commands) > before[commands]+20
+				// The waiter has received the grant and asked a few more times.
+				wait(t, "the waiter to be connected again", func() bool {
+					return relays[0].chunks(messages) > before[messages] && relays[0].chunks(commands) > before[commands]+20
 				})
-				taken.Store(false)
+				heldByC.Store(false)
 				unlock(t, held)
 				waiting.Wait()
 			})

@@ -10,9 +10,9 @@ import (
 	"retwis/redlock"
 )
 
-// Three of five servers gave the last token. Two of them lose their counters, and the third does
-// not answer: the remaining servers do not know the token, but the next one is still larger. All
-// counters are ahead of the clock, so that the clock does not help.
+// Three of five servers gave the last token. Two of the three have lost their counters, and the
+// third does not answer: no remaining server has the last token, but the next token is still
+// larger. All counters are ahead of the clock, so that the clock does not help.
 func TestTokenAfterLostCounters(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 5)
@@ -27,7 +27,7 @@ func TestTokenAfterLostCounters(t *testing.T) {
 		require.OK(t)(err)
 	}
 	m := dial(t, servers, redlock.Options{Fencing: true})
-	allAnswer(t, m)
+	awaitAnswers(t, m)
 	servers[2].Freeze(t)
 	l := lock(t, m, "job")
 	if l.Token() <= uint64(last) {

@@ -11,8 +11,9 @@ import (
 	"retwis/internal/require"
 )
 
-// withManagers runs a test in a simulation without faults, on managers with a TTL of a second.
-// The context ends after two minutes, so that a lock that never ends fails the test.
+// withManagers runs a test in a simulation without faults, with two managers that have opt and a
+// TTL of a second. The context ends after two minutes, so that a lock that never ends fails the
+// test.
 func withManagers(t *testing.T, opt Options, test func(t *testing.T, ctx context.Context, ms []*Manager)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -36,11 +37,11 @@ func withManagers(t *testing.T, opt Options, test func(t *testing.T, ctx context
 	})
 }
 
-// within checks that a duration is at least want, and exceeds it by at most more.
-func within(t *testing.T, what string, got, want, more time.Duration) {
+// checkWithin checks that a duration is at least want and at most want+tolerance.
+func checkWithin(t *testing.T, what string, got, want, tolerance time.Duration) {
 	t.Helper()
-	if got < want || got > want+more {
-		t.Errorf("%s: after %v; want %v, or up to %v more", what, got, want, more)
+	if got < want || got > want+tolerance {
+		t.Errorf("%s: after %v; want %v, or up to %v more", what, got, want, tolerance)
 	}
 }
 
@@ -53,13 +54,13 @@ func TestMaxHoldEndsInTime(t *testing.T) {
 		} {
 			want := limit
 			if limit == 0 {
-				want = 2 * time.Second // that of the manager
+				want = 2 * time.Second // the limit of the manager
 			}
 			var begun time.Time
 			err := ms[0].Do(ctx, "name", func(held context.Context, l *Lock) error {
 				begun = time.Now()
 				<-held.Done()
-				within(t, "the context ended", time.Since(begun), want, 0)
+				checkWithin(t, "the context ended", time.Since(begun), want, 0)
 				for _, err := range []error{context.Cause(held), context.Cause(l.Context()), l.Extend(ctx)} {
 					if !errors.Is(err, ErrMaxHold) || !errors.Is(err, ErrLost) {
 						t.Errorf("limit %v: %v; want ErrMaxHold and ErrLost", want, err)
@@ -72,7 +73,7 @@ func TestMaxHoldEndsInTime(t *testing.T) {
 			}
 			l, err := ms[1].Lock(ctx, "name")
 			require.OK(t)(err)
-			within(t, "the next holder", time.Since(begun), want, simTTL/5)
+			checkWithin(t, "the next holder", time.Since(begun), want, simTTL/5)
 			if err := l.Unlock(ctx); err != nil {
 				t.Error(err)
 			}
@@ -80,7 +81,7 @@ func TestMaxHoldEndsInTime(t *testing.T) {
 	})
 }
 
-// A lock that nobody watches ends, too: Unlock and Extend return the reason.
+// A lock whose context is not used ends as well: Unlock and Extend return the reason.
 func TestMaxHoldWithoutContext(t *testing.T) {
 	withManagers(t, Options{MaxHold: simTTL / 2}, func(t *testing.T, ctx context.Context, ms []*Manager) {
 		for what, use := range map[string]func(*Lock) error{
@@ -95,18 +96,18 @@ func TestMaxHoldWithoutContext(t *testing.T) {
 				l, err := ms[0].Lock(ctx, what, opt)
 				require.OK(t)(err)
 				if limited {
-					within(t, "the lock", time.Until(l.Until()), simTTL/2, 0)
+					checkWithin(t, "the lock", time.Until(l.Until()), simTTL/2, 0)
 				}
 				time.Sleep(2 * simTTL)
 				if err := use(l); l.Valid() || !errors.Is(err, ErrLost) || errors.Is(err, ErrMaxHold) != limited {
-					t.Errorf("%s, limited %v: %v", what, limited, err)
+					t.Errorf("%s, limited %v: %v; want ErrLost, and ErrMaxHold if limited", what, limited, err)
 				}
 			}
 		}
 	})
 }
 
-// Goroutines that hand a lock over get a full MaxHold each.
+// Each goroutine to which a lock is handed over gets a full MaxHold.
 func TestMaxHoldStartsWithHandover(t *testing.T) {
 	const limit, work, count = simTTL * 3 / 2, simTTL * 7 / 5, 20
 	withManagers(t, Options{MaxHold: limit}, func(t *testing.T, ctx context.Context, ms []*Manager) {
@@ -127,14 +128,14 @@ func TestMaxHoldStartsWithHandover(t *testing.T) {
 			})
 		}
 		all.Wait()
-		within(t, "all", time.Since(begun), count*work, simTTL/2)
+		checkWithin(t, "all turns", time.Since(begun), count*work, simTTL/2)
 	})
 }
 
-// A holder that ignores the end of its context blocks the others for another TTL.
+// A holder that ignores the end of its context blocks other callers for at most about a TTL more.
 func TestMaxHoldOfHangingHolder(t *testing.T) {
 	withManagers(t, Options{MaxHold: 3 * simTTL}, func(t *testing.T, ctx context.Context, ms []*Manager) {
-		for i, next := range ms { // in the same process, and in another one
+		for i, next := range ms { // in the same process, and in another process
 			held, stop, done := make(chan time.Time), make(chan struct{}), make(chan error)
 			go func() {
 				done <- ms[0].Do(ctx, "name", func(context.Context, *Lock) error {
@@ -146,13 +147,13 @@ func TestMaxHoldOfHangingHolder(t *testing.T) {
 			begun := <-held
 			l, err := next.Lock(ctx, "name")
 			require.OK(t)(err)
-			within(t, []string{"the same process", "another process"}[i], time.Since(begun), 3*simTTL, simTTL+simTTL/2)
+			checkWithin(t, []string{"the same process", "another process"}[i], time.Since(begun), 3*simTTL, simTTL+simTTL/2)
 			close(stop)
 			if err := <-done; !errors.Is(err, ErrMaxHold) {
 				t.Errorf("Do: %v", err)
 			}
 			if !l.Valid() {
-				t.Error("the late end of one holder released the lock of the next")
+				t.Error("the late Unlock of the first holder released the lock of the next holder")
 			}
 			if err := l.Unlock(ctx); err != nil {
 				t.Error(err)
@@ -177,7 +178,7 @@ func TestContextAfterSuspension(t *testing.T) {
 		set(time.Now().Round(0))
 		begun := time.Now()
 		<-held.Done()
-		within(t, "the context ended", time.Since(begun), 0, time.Second)
+		checkWithin(t, "the context ended", time.Since(begun), 0, time.Second)
 		if err := context.Cause(held); !errors.Is(err, ErrLost) {
 			t.Errorf("the cause is %v; want ErrLost", err)
 		}

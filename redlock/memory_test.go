@@ -11,8 +11,8 @@ import (
 	"retwis/redlock"
 )
 
-// A lock can be extended, handed over and unlocked while the memory of the servers is full. No
-// new locks are granted then.
+// While the memory of the servers is full, a lock can be extended, handed over and unlocked, but no
+// new lock is granted.
 func TestMemoryFull(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
@@ -24,12 +24,12 @@ func TestMemoryFull(t *testing.T) {
 	err := a.Do(t.Context(), "job", func(ctx context.Context, l *redlock.Lock) error {
 		until = l.Until()
 		go func() { next <- lock(t, b, "job") }()
-		waiters(t, b, "job", 1)
+		awaitWaiters(t, b, "job", 1)
 		for _, client := range clients {
 			run(t, client, "CONFIG", "SET", "maxmemory", "1")
 		}
 		if _, err := b.TryLock(ctx, "new"); !errors.Is(err, redlock.ErrNoQuorum) || !strings.Contains(err.Error(), "OOM") {
-			t.Errorf("TryLock: %v; want ErrNoQuorum, and OOM", err)
+			t.Errorf("TryLock: %v; want ErrNoQuorum and OOM", err)
 		}
 		wait(t, "an extension", func() bool { return ctx.Err() != nil || l.Until().After(until) })
 		return context.Cause(ctx)
@@ -46,7 +46,7 @@ func TestMemoryFull(t *testing.T) {
 func TestErrLostStatesCause(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t)
-	m := dial(t, []*redistest.Server{server}, short())
+	m := dial(t, []*redistest.Server{server}, shortTTL())
 	run(t, server.Client(t), "ACL", "SETUSER", "default", "-pexpire")
 	err := m.Do(t.Context(), "job", func(ctx context.Context, _ *redlock.Lock) error {
 		<-ctx.Done()
@@ -54,6 +54,6 @@ func TestErrLostStatesCause(t *testing.T) {
 	})
 	if !errors.Is(err, redlock.ErrLost) || !strings.Contains(err.Error(), "its time ran out; the last extension failed (") ||
 		!strings.Contains(err.Error(), "executing the script") {
-		t.Errorf("%v; want ErrLost, and the error of the server", err)
+		t.Errorf("Do: %v; want ErrLost and the error of the server", err)
 	}
 }

@@ -34,10 +34,10 @@ func TestNested(t *testing.T) {
 		check(ctx)
 		// Locks on other servers are unaffected, and so are other names.
 		if err := other.Do(ctx, "job", nothing); err != nil {
-			t.Errorf("the name on other servers: %v", err)
+			t.Errorf("Do with the name on other servers: %v", err)
 		}
 		return m.Do(ctx, "another", func(ctx context.Context, _ *redlock.Lock) error {
-			check(ctx) // through an outer lock
+			check(ctx) // the context has an outer lock of the name
 			return nil
 		})
 	})
@@ -50,7 +50,7 @@ func TestNested(t *testing.T) {
 	unlock(t, l)
 	unlock(t, lock(t, m, "job"))
 	if _, err := m.Lock(ctx, "job"); errors.Is(err, redlock.ErrNested) {
-		t.Errorf("after the lock was unlocked: %v", err)
+		t.Errorf("Lock after the outer lock was unlocked: %v", err)
 	}
 }
 
@@ -76,16 +76,16 @@ func TestContextValues(t *testing.T) {
 	cancel()
 	for what, l := range map[string]*redlock.Lock{"Lock": first, "TryLock": tried} {
 		if got := l.Context().Value(valueKey{}); got != "trace" {
-			t.Errorf("%s: the value is %v", what, got)
+			t.Errorf("%s: the context has value %v, want trace", what, got)
 		}
 		if err := l.Context().Err(); err != nil {
-			t.Errorf("%s: the lock ended with the context in which it was acquired: %v", what, err)
+			t.Errorf("%s: the context of the lock ended with the context of the call: %v", what, err)
 		}
 		unlock(t, l)
 	}
 	l := <-handed
 	if got := l.Context().Value(valueKey{}); got != "other" {
-		t.Errorf("handed on: the value is %v", got)
+		t.Errorf("handed over: the context has value %v, want other", got)
 	}
 	unlock(t, l)
 }
@@ -94,7 +94,7 @@ func TestContextValues(t *testing.T) {
 func TestValid(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 1)
-	m := dial(t, servers, short())
+	m := dial(t, servers, shortTTL())
 	l := lock(t, m, "job")
 	if !l.Valid() {
 		t.Error("a lock that was just acquired is not valid")
@@ -122,12 +122,12 @@ func TestUnlockTwice(t *testing.T) {
 		}
 	}
 	if lost := redlock.CountsOf(m).Lost; lost != 0 {
-		t.Errorf("%d locks count as lost", lost)
+		t.Errorf("%d locks count as lost, want none", lost)
 	}
 	if err := m.Do(t.Context(), "job", func(ctx context.Context, l *redlock.Lock) error {
 		return l.Unlock(ctx)
 	}); err != nil {
-		t.Errorf("Do of a function that unlocks: %v", err)
+		t.Errorf("Do with a function that unlocks: %v", err)
 	}
 }
 
@@ -139,8 +139,9 @@ func TestErrHeldFromAnyHolder(t *testing.T) {
 	local, remote := dial(t, servers, redlock.Options{}), dial(t, servers, redlock.Options{})
 	impatient := dial(t, servers, redlock.Options{NodeTimeout: 10 * nodeTimeout})
 	enough := errors.New("enough")
-	// three makes three goroutines wait for the name, until the until function returns.
-	three := func(m *redlock.Manager, until func()) (all []error) {
+	// waitThree makes three goroutines wait for the name while it calls until, and returns their
+	// errors.
+	waitThree := func(m *redlock.Manager, until func()) (all []error) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		errs := make(chan error)
 		for range 3 {
@@ -164,16 +165,16 @@ func TestErrHeldFromAnyHolder(t *testing.T) {
 		{"this process", local, func() {
 			wait(t, "all in the queue", func() bool { return redlock.LocalWaiters(local, "job") == 3 })
 		}},
-		// One of them asks the servers, the others wait for it.
+		// One goroutine asks the servers, and the others wait in the local queue.
 		{"another process", remote, func() {
 			wait(t, "all but one in the queue", func() bool { return redlock.LocalWaiters(local, "job") == 2 })
-			listensOn(t, clients, local)
+			awaitListener(t, clients, local)
 		}},
 	} {
 		l := lock(t, c.holder, "job")
-		for _, err := range three(local, c.until) {
+		for _, err := range waitThree(local, c.until) {
 			if !errors.Is(err, redlock.ErrHeld) || !errors.Is(err, enough) {
-				t.Errorf("held by %s: %v; want ErrHeld and the cause", c.name, err)
+				t.Errorf("held by %s: %v; want ErrHeld and the cause of the context", c.name, err)
 			}
 		}
 		unlock(t, l)
@@ -182,9 +183,9 @@ func TestErrHeldFromAnyHolder(t *testing.T) {
 		s.Freeze(t)
 		defer s.Thaw(t)
 	}
-	for _, err := range three(impatient, func() {
+	for _, err := range waitThree(impatient, func() {
 		wait(t, "all but one in the queue", func() bool { return redlock.LocalWaiters(impatient, "job") == 2 })
-		listensOn(t, clients[2:], impatient)
+		awaitListener(t, clients[2:], impatient)
 	}) {
 		if !errors.Is(err, redlock.ErrNoQuorum) || errors.Is(err, redlock.ErrHeld) {
 			t.Errorf("two of three servers frozen: %v; want ErrNoQuorum", err)
@@ -192,7 +193,7 @@ func TestErrHeldFromAnyHolder(t *testing.T) {
 	}
 }
 
-// A lock on too few servers is lost, even if the others were never asked.
+// A lock on too few servers is lost, even if the other servers were never asked.
 func TestNeverAsked(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
@@ -200,7 +201,7 @@ func TestNeverAsked(t *testing.T) {
 	m := dial(t, servers, redlock.Options{NodeTimeout: nodeTimeout})
 	servers[2].Freeze(t)
 	unlock(t, lock(t, m, "before")) // the frozen server does not answer, and gets no new requests
-	// A timeout is not enough: its request may still be waiting to be sent.
+	// A timeout is not enough: a request to the server may still be waiting to be sent.
 	wait(t, "the frozen server to be skipped", func() bool {
 		status, err := m.Status(t.Context(), "job")
 		return err == nil && status.Servers[2].Err != nil && strings.Contains(status.Servers[2].Err.Error(), "no answer for ")
@@ -212,8 +213,8 @@ func TestNeverAsked(t *testing.T) {
 		return err == nil && status.Servers[2].Err == nil
 	})
 	require.OK(t)(clients[0].Do(t.Context(), clients[0].B().Del().Key("job").Build()).Error())
-	if n := keys(t, clients, "job"); n != 1 {
-		t.Fatalf("%d servers have the lock; the test wants one", n)
+	if n := countKeys(t, clients, "job"); n != 1 {
+		t.Fatalf("%d servers have the lock, want 1", n)
 	}
 	if err := tryExtend(t, l); !errors.Is(err, redlock.ErrLost) {
 		t.Errorf("Extend of a lock that one of three servers has: %v; want ErrLost", err)

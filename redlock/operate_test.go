@@ -14,7 +14,7 @@ import (
 	"retwis/redlock/internal/server"
 )
 
-// A broken lock goes to the next waiter immediately, and its holder notices.
+// A broken lock goes to the next waiter immediately, and Extend of the broken lock returns ErrLost.
 func TestBreak(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
@@ -28,11 +28,11 @@ func TestBreak(t *testing.T) {
 		}
 		next <- l
 	}()
-	waiters(t, operator, "job", 1)
+	awaitWaiters(t, operator, "job", 1)
 	before, err := operator.Break(t.Context(), "job")
 	require.OK(t)(err)
 	if !before.Held || before.Holder.Value != redlock.Value(l) {
-		t.Errorf("%+v was broken, want %s", before.Holder, redlock.Value(l))
+		t.Errorf("Break removed %+v, want %s", before.Holder, redlock.Value(l))
 	}
 	other := <-next // long before the lock expires or the waiter asks again
 	if err := tryExtend(t, l); !errors.Is(err, redlock.ErrLost) {
@@ -42,7 +42,7 @@ func TestBreak(t *testing.T) {
 
 	// Break of a free name does nothing.
 	if before, err := operator.Break(t.Context(), "job"); err != nil || before.Undecided {
-		t.Errorf("Break of a free name: %v %+v", err, before)
+		t.Errorf("Break of a free name: %+v, %v", before, err)
 	}
 	// Break also removes a value that only a minority has.
 	client := servers[1].Client(t)
@@ -50,8 +50,8 @@ func TestBreak(t *testing.T) {
 	if _, err := operator.Break(t.Context(), "job"); err != nil {
 		t.Error(err)
 	}
-	if n := keys(t, clientsOf(t, servers), "job"); n != 0 {
-		t.Errorf("%d servers still have it", n)
+	if n := countKeys(t, clientsOf(t, servers), "job"); n != 0 {
+		t.Errorf("%d servers still have the key", n)
 	}
 	servers[0].Kill(t)
 	servers[1].Kill(t)
@@ -115,14 +115,15 @@ func TestVoting(t *testing.T) {
 	voting(1, `msg="redlock: server votes"`)
 	own.Kill(t)
 	if _, err := m.TryLock(t.Context(), "job"); !errors.Is(err, redlock.ErrNoQuorum) {
-		t.Errorf("%v; want ErrNoQuorum", err)
+		t.Errorf("TryLock: %v; want ErrNoQuorum", err)
 	}
 	voting(0, `msg="redlock: server disconnected"`)
 	if n := strings.Count(log.String(), "\n"); n != 3 {
-		t.Errorf("%d lines: %s", n, log.String())
+		t.Errorf("%d log lines, want 3: %s", n, log.String())
 	}
 }
 
+// lockedBuffer is a buffer for concurrent use.
 type lockedBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder

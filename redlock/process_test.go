@@ -40,8 +40,8 @@ func TestMain(m *testing.M) {
 // workerTTL is short, so that lost and forgotten locks show soon.
 const workerTTL = time.Second
 
-// work competes until stdin ends. It prints a line when it acquires a lock and another when it
-// releases it.
+// work runs a worker until stdin ends. The worker prints a line when it acquires a lock, and a line
+// when it releases the lock.
 func work(servers []string, stdin io.Reader, stdout io.Writer) error {
 	drift, _ := time.ParseDuration(os.Getenv("REDLOCK_TEST_DRIFT"))
 	m, err := redlock.Dial(servers, generous(redlock.Options{
@@ -72,18 +72,18 @@ func work(servers []string, stdin io.Reader, stdout io.Writer) error {
 	return nil
 }
 
-// worker competes for locks and reports which ones it holds.
+// worker competes for locks and reports the locks that it holds.
 type worker struct {
 	m   *redlock.Manager
 	mu  sync.Mutex
 	out io.Writer
-	// work is the usual maximum time that a lock is held.
+	// work is the maximum time for which a lock is usually held.
 	work  time.Duration
 	locks atomic.Int64
 }
 
-// say prints a line. The last field shows that the line is complete.
-func (w *worker) say(format string, args ...any) {
+// report prints a line. The last field shows that the line is complete.
+func (w *worker) report(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	fmt.Fprintf(w.out, format+" .\n", args...)
@@ -118,11 +118,11 @@ func (w *worker) compete(ctx context.Context, name string) {
 	}
 }
 
-// hold reports from when to when it believes that it holds the lock.
+// hold holds a lock for a while, and reports the time for which the lock was valid.
 func (w *worker) hold(ctx context.Context, l *redlock.Lock) {
 	id := fmt.Sprint(os.Getpid(), "-", w.locks.Add(1))
 	begin := time.Now()
-	w.say("got %s %s %d %d %d", id, l.Name(), l.Token(), begin.UnixNano(), l.Until().UnixNano())
+	w.report("got %s %s %d %d %d", id, l.Name(), l.Token(), begin.UnixNano(), l.Until().UnixNano())
 	switch rand.IntN(50) {
 	case 0:
 		<-l.Context().Done()
@@ -137,15 +137,15 @@ func (w *worker) hold(ctx context.Context, l *redlock.Lock) {
 	if until := l.Until(); until.Before(end) {
 		end = until
 	}
-	w.say("end %s %d", id, end.UnixNano())
+	w.report("end %s %d", id, end.UnixNano())
 }
 
 // workers are competing processes and their reports.
 type workers struct {
 	t     *testing.T
 	mu    sync.Mutex
-	locks map[string]holding // by ID
-	all   sync.WaitGroup
+	locks map[string]holding // by id of the lock
+	all   sync.WaitGroup     // of the processes
 }
 
 // process is a running worker.
@@ -155,7 +155,7 @@ type process struct {
 	killed atomic.Int64 // when it was killed, in nanoseconds
 }
 
-// end ends a worker: immediately, or when it is done.
+// end kills a worker, or asks the worker to finish.
 func (p *process) end(kill bool) {
 	if kill {
 		p.killed.Store(time.Now().UnixNano())
@@ -164,7 +164,7 @@ func (p *process) end(kill bool) {
 	p.stdin.Close()
 }
 
-// start starts a worker.
+// start starts a worker, and records the lines that the worker prints.
 func (w *workers) start(servers []string, fencing bool, env ...string) *process {
 	w.t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -185,23 +185,24 @@ func (w *workers) start(servers []string, fencing bool, env ...string) *process 
 		w.t.Fatal(err)
 	}
 	p := &process{Process: cmd.Process, stdin: stdin}
-	who := strconv.Itoa(cmd.Process.Pid)
+	holder := strconv.Itoa(cmd.Process.Pid)
 	w.all.Go(func() {
 		for lines := bufio.NewScanner(stdout); lines.Scan(); {
-			w.heard(who, lines.Text())
+			w.record(holder, lines.Text())
 		}
 		_ = cmd.Wait()
-		w.gone(who, p.killed.Load())
+		w.gone(holder, p.killed.Load())
 	})
 	return p
 }
 
-func (w *workers) heard(who, line string) {
+// record records a line of a worker.
+func (w *workers) record(holder, line string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	words := strings.Fields(line)
 	if len(words) == 0 || words[len(words)-1] != "." {
-		return // it was killed in the middle of the line
+		return // the worker was killed in the middle of the line
 	}
 	number := func(i int) int64 {
 		n, _ := strconv.ParseInt(words[i], 10, 64)
@@ -209,9 +210,9 @@ func (w *workers) heard(who, line string) {
 	}
 	switch {
 	case len(words) == 7 && words[0] == "got":
-		h := holding{who: who, name: words[2], token: uint64(number(3)), begin: number(4), until: number(5), open: true}
-		if h.begin < h.until { // otherwise it knows that it no longer holds the lock
-			// Until the next report it is known to have held the lock for an instant.
+		h := holding{holder: holder, name: words[2], token: uint64(number(3)), begin: number(4), until: number(5), open: true}
+		if h.begin < h.until { // otherwise the lock had expired before the report
+			// Until the end is reported, the lock counts as held for an instant.
 			h.end = h.begin
 			w.locks[words[1]] = h
 		}
@@ -223,18 +224,20 @@ func (w *workers) heard(who, line string) {
 	}
 }
 
-// gone records that a process has ended; its locks count as held until it was killed.
-func (w *workers) gone(who string, killed int64) {
+// gone records that a process has ended. If the process was killed, its locks count as held until
+// then.
+func (w *workers) gone(holder string, killed int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for id, h := range w.locks {
-		if h.who == who && h.open && killed != 0 {
+		if h.holder == holder && h.open && killed != 0 {
 			h.end, h.open = max(h.begin, min(h.until, killed)), false
 			w.locks[id] = h
 		}
 	}
 }
 
+// history returns the locks reported so far.
 func (w *workers) history() (all []holding) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -244,8 +247,8 @@ func (w *workers) history() (all []holding) {
 	return all
 }
 
-// TestHistory makes processes compete while servers freeze, die, forget and are cut off, and
-// processes are killed.
+// TestHistory makes processes compete while servers freeze, restart with or without data and are
+// cut off, and processes are killed.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	for _, fencing := range []bool{true, false} {
@@ -258,7 +261,7 @@ func TestHistory(t *testing.T) {
 			var relays []*relay
 			var urls []string
 			for _, s := range servers {
-				r := relayed(t, "tcp", fmt.Sprint("127.0.0.1:", s.Port()))
+				r := startRelay(t, "tcp", fmt.Sprint("127.0.0.1:", s.Port()))
 				relays, urls = append(relays, r), append(urls, r.url())
 			}
 			m, err := redlock.Dial(urls, generous(redlock.Options{TTL: workerTTL}))
@@ -288,15 +291,15 @@ func TestHistory(t *testing.T) {
 			}
 			w.all.Wait()
 			history := w.history()
-			for _, wrong := range violations(history) {
-				t.Error(wrong)
+			for _, violation := range violations(history) {
+				t.Error(violation)
 			}
-			t.Logf("%d locks, %d of them among %d faults", len(history), before, f.count)
+			t.Logf("%d locks, %d of them during %d faults", len(history), before, f.count)
 		})
 	}
 }
 
-// faults breaks servers and connections, usually two at a time at most.
+// faults breaks servers and connections: usually at most two at a time, sometimes three.
 type faults struct {
 	t       *testing.T
 	servers []*redistest.Server
@@ -306,6 +309,7 @@ type faults struct {
 	undo    []func()
 }
 
+// next injects a fault, and ends earlier faults.
 func (f *faults) next() {
 	f.t.Helper()
 	f.count++
@@ -321,27 +325,27 @@ func (f *faults) next() {
 	case n < 10:
 		server.Freeze(f.t)
 		f.undo = append(f.undo, func() { server.Thaw(f.t) })
-	case n < 15: // every connection breaks
+	case n < 15: // break every connection
 		relay.cut()
-	case n < 20: // nothing gets through
+	case n < 20: // block one direction
 		f.toxic(relay, toxic{blocked: true})
 	case n < 25:
 		f.toxic(relay, toxic{delay: 40 * time.Millisecond, jitter: 40 * time.Millisecond})
 	default:
 		f.toxic(relay, toxic{piece: 20})
 	}
-	most := 2
+	maxFaults := 2
 	if f.rng.IntN(5) == 0 {
-		most = 3
+		maxFaults = 3
 	}
-	for len(f.undo) > most {
+	for len(f.undo) > maxFaults {
 		f.undo[0]()
 		f.undo = f.undo[1:]
 	}
 	time.Sleep(time.Duration(20+f.rng.IntN(150)) * time.Millisecond) // interval between faults
 }
 
-// toxic adds a network fault in one direction. Its end cuts the connections.
+// toxic adds a network fault in one direction. The end of the fault cuts the connections.
 func (f *faults) toxic(r *relay, fault toxic) {
 	way := []int{toServer, fromServer}[f.rng.IntN(2)]
 	r.poison(way, fault)
@@ -357,6 +361,7 @@ func (f *faults) thaw() {
 	}
 }
 
+// heal ends all faults.
 func (f *faults) heal() {
 	for _, undo := range f.undo {
 		undo()
@@ -365,8 +370,8 @@ func (f *faults) heal() {
 	f.thaw()
 }
 
-// wait polls until a condition holds, for as long as the test runs. The ignored text shows in the
-// goroutine dump of a test that times out.
+// wait polls until a condition holds, for as long as the test runs. The text is not used: it tells
+// the reader of the test what the condition is.
 func wait(t testing.TB, _ string, done func() bool) {
 	t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)

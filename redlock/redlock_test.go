@@ -34,7 +34,7 @@ func generous(opt redlock.Options) redlock.Options {
 	return opt
 }
 
-// nodeTimeout is the default, for tests in which servers do not answer.
+// nodeTimeout is the default of Options.NodeTimeout, for tests in which servers do not answer.
 const nodeTimeout = 50 * time.Millisecond
 
 // dial returns a manager on servers that may vote immediately.
@@ -47,6 +47,7 @@ func dial(t testing.TB, servers []*redistest.Server, opt redlock.Options) *redlo
 	return m
 }
 
+// lock acquires a lock, and ends the test on an error.
 func lock(t testing.TB, m *redlock.Manager, name string, opts ...redlock.LockOptions) *redlock.Lock {
 	t.Helper()
 	l, err := m.Lock(t.Context(), name, opts...)
@@ -65,7 +66,8 @@ func tryLock(t testing.TB, m *redlock.Manager, name string) (*redlock.Lock, erro
 	}
 }
 
-// unlock unlocks. Servers that do not answer in time are asked again.
+// unlock unlocks a lock. It ignores ErrNoQuorum: the manager asks servers that do not answer in
+// time again.
 func unlock(t testing.TB, l *redlock.Lock) {
 	t.Helper()
 	if err := l.Unlock(t.Context()); err != nil && !errors.Is(err, redlock.ErrNoQuorum) {
@@ -79,6 +81,7 @@ func extend(t testing.TB, l *redlock.Lock) {
 	require.OK(t)(tryExtend(t, l))
 }
 
+// tryExtend is like extend, but returns the error.
 func tryExtend(t testing.TB, l *redlock.Lock) error {
 	t.Helper()
 	for {
@@ -99,7 +102,7 @@ func TestOneHolder(t *testing.T) {
 	}
 	got := make(chan *redlock.Lock)
 	go func() { got <- lock(t, b, "job") }()
-	waiters(t, a, "job", 1)
+	awaitWaiters(t, a, "job", 1)
 	unlock(t, l)
 	unlock(t, <-got)
 }
@@ -120,10 +123,10 @@ func TestQuarantine(t *testing.T) {
 	require.OK(t)(err)
 	defer shared.Close()
 	for name, m := range map[string]*redlock.Manager{"Dial": dialed, "New": shared} {
-		for range 2 { // the second over a used connection
+		for range 2 { // the second attempt uses an existing connection
 			_, err := m.TryLock(t.Context(), "job")
 			if !errors.Is(err, redlock.ErrNoQuorum) || !strings.Contains(err.Error(), "does not vote for another") {
-				t.Errorf("%s: %v; want ErrNoQuorum, and why", name, err)
+				t.Errorf("%s: %v; want ErrNoQuorum and the reason", name, err)
 			}
 		}
 	}
@@ -138,11 +141,11 @@ func TestQuarantine(t *testing.T) {
 		return n
 	}
 	if n := quarantined(); n != 3 {
-		t.Errorf("%d of 3 servers are quarantined", n)
+		t.Errorf("%d servers are quarantined, want 3", n)
 	}
 	require.OK(t)(dialed.SkipQuarantine(t.Context()))
 	if n := quarantined(); n != 0 {
-		t.Errorf("%d servers are quarantined after SkipQuarantine", n)
+		t.Errorf("%d servers are quarantined after SkipQuarantine, want none", n)
 	}
 	for name, m := range map[string]*redlock.Manager{"Dial": dialed, "New": shared} {
 		l, err := tryLock(t, m, "job")

@@ -11,7 +11,7 @@ import (
 	"retwis/redlock"
 )
 
-// Lock does not wait if waiting cannot help.
+// Lock returns ErrRefused immediately if waiting cannot help.
 func TestLockReturnsErrRefused(t *testing.T) {
 	t.Parallel()
 	server := redistest.TCP(t)
@@ -34,7 +34,7 @@ func TestLockReturnsErrRefused(t *testing.T) {
 			defer m.Close()
 			_, err = m.Lock(t.Context(), "job")
 			if !errors.Is(err, redlock.ErrRefused) || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("%v; want ErrRefused immediately, and %s", err, test.want)
+				t.Errorf("Lock: %v; want ErrRefused and %s", err, test.want)
 			}
 		})
 	}

@@ -19,17 +19,17 @@ const (
 	connections
 )
 
-// relay sits between a client and a server, and can hold back the data of either connection
-// without losing it.
+// relay is a proxy between a client and a server. It can hold back the data of either connection
+// without losing data.
 type relay struct {
 	listener net.Listener
-	target   string // the socket or the port of the server
-	all      sync.WaitGroup
+	target   string         // the socket or the port of the server
+	all      sync.WaitGroup // of its goroutines
 
 	mu      sync.Mutex
 	conns   map[net.Conn]bool
-	held    [connections]time.Time     // until when nothing passes
-	delay   [connections]time.Duration // added to what passes
+	held    [connections]time.Time     // time until which nothing passes
+	delay   [connections]time.Duration // delay of each chunk
 	passed  [connections]int           // number of chunks that passed
 	changed chan struct{}
 	refuses bool // rejects new connections
@@ -50,14 +50,15 @@ const (
 	fromServer
 )
 
-// relayed puts a relay in front of a server. It is closed when the test ends.
-func relayed(t testing.TB, network, target string) *relay {
+// startRelay starts a relay to a server. The relay is closed when the test ends.
+func startRelay(t testing.TB, network, target string) *relay {
 	t.Helper()
 	r := newRelay(t, network, target)
 	t.Cleanup(r.close)
 	return r
 }
 
+// newRelay starts a relay to a server. The caller closes the relay.
 func newRelay(t testing.TB, network, target string) *relay {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -101,6 +102,7 @@ func (r *relay) cut() {
 	}
 }
 
+// change changes the relay with f, and wakes goroutines that wait for a change.
 func (r *relay) change(f func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -114,17 +116,19 @@ func (r *relay) hold(kind int, length time.Duration) {
 	r.change(func() { r.held[kind] = time.Now().Add(length) })
 }
 
+// slow delays the data of connections of one kind.
 func (r *relay) slow(kind int, delay time.Duration) {
 	r.change(func() { r.delay[kind] = delay })
 }
 
-// through returns how many chunks have passed over connections of a kind.
-func (r *relay) through(kind int) int {
+// chunks returns how many chunks have passed over connections of a kind.
+func (r *relay) chunks(kind int) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.passed[kind]
 }
 
+// serve copies data between a client and a server until a connection ends.
 func (r *relay) serve(client, server net.Conn) {
 	r.change(func() { r.conns[client], r.conns[server] = true, true })
 	if r.isClosed() {
@@ -158,12 +162,13 @@ func (r *relay) isClosed() bool {
 	return r.closed
 }
 
-// connKind is the kind that a connection has turned out to be.
+// connKind is the kind of a connection: commands, until a SUBSCRIBE shows that it has messages.
 type connKind struct {
 	mu   sync.Mutex
 	kind int
 }
 
+// see returns the kind of a connection after a chunk.
 func (k *connKind) see(chunk []byte) int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -191,8 +196,8 @@ func (r *relay) copy(to io.Writer, from io.Reader, seen *connKind, way int) {
 	}
 }
 
-// deliver writes a chunk through the toxic of a direction. It returns false when the connection
-// has ended.
+// deliver writes a chunk with the toxic of a direction. It returns false if the connection has
+// ended.
 func (r *relay) deliver(to io.Writer, chunk []byte, way int) bool {
 	var late time.Duration
 	for first := true; len(chunk) > 0; first = false {
@@ -227,7 +232,7 @@ func (r *relay) deliver(to io.Writer, chunk []byte, way int) bool {
 // poison sets the toxic of a direction.
 func (r *relay) poison(way int, fault toxic) { r.change(func() { r.toxics[way] = fault }) }
 
-// wait returns true when a chunk may pass, and false if the relay was closed.
+// wait waits until a chunk may pass. It returns false if the relay was closed.
 func (r *relay) wait(kind int) bool {
 	r.mu.Lock()
 	earliest := time.Now().Add(r.delay[kind])

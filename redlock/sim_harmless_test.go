@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// harmlessTTL is long, so that a name that is blocked until it expires is noticed.
+	// harmlessTTL is so long that a name that is blocked for a TTL is a violation.
 	harmlessTTL = 10 * time.Second
 	// harmlessGap is how long a name may be free while a client waits for it: a few consecutive
 	// faults.
 	harmlessGap = time.Second
 )
 
-// share locks one name continuously, and checks that it is never free for long and that a holder
-// never finds it lost.
-func (w *world) share(ctx context.Context, m *Manager, rng *rand.Rand) {
+// competeHarmless locks one name continuously, and checks that the name is never free for long and
+// that no lock is lost.
+func (w *world) competeHarmless(ctx context.Context, m *Manager, rng *rand.Rand) {
 	for ctx.Err() == nil {
 		began := time.Now()
 		l, err := m.Lock(ctx, "name")
@@ -36,30 +36,30 @@ func (w *world) share(ctx context.Context, m *Manager, rng *rand.Rand) {
 			began = w.free
 		}
 		if waited := time.Since(began); waited > harmlessGap {
-			w.wrong = append(w.wrong, fmt.Sprintf("the name was free for %v while a client waited", waited))
+			w.violations = append(w.violations, fmt.Sprintf("the name was free for %v while a client waited", waited))
 		}
 		w.mu.Unlock()
 		time.Sleep(time.Duration(rng.Int64N(int64(10 * time.Millisecond))))
 		if rng.IntN(4) == 0 {
-			w.lost(l.Extend(ctx))
+			w.checkLost(l.Extend(ctx))
 		}
-		w.holds(l)
-		w.lost(l.Unlock(context.WithoutCancel(ctx)))
+		w.checkHolders(l)
+		w.checkLost(l.Unlock(context.WithoutCancel(ctx)))
 	}
 }
 
-// lost records that a lock was released, and any error that it was lost.
-func (w *world) lost(err error) {
+// checkLost checks the error of Extend or Unlock, after which the name may be free.
+func (w *world) checkLost(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.free = time.Now()
 	if errors.Is(err, ErrLost) {
-		w.wrong = append(w.wrong, err.Error())
+		w.violations = append(w.violations, err.Error())
 	}
 }
 
-// annoy breaks connections and stalls servers, for less than a third of a second.
-func (w *world) annoy(ctx context.Context, rng *rand.Rand) {
+// injectHarmlessFaults breaks connections and stalls servers, for less than a third of a second.
+func (w *world) injectHarmlessFaults(ctx context.Context, rng *rand.Rand) {
 	for ctx.Err() == nil {
 		time.Sleep(harmlessGap/2 + time.Duration(rng.Int64N(int64(w.pace))))
 		length := 80*time.Millisecond + time.Duration(rng.Int64N(int64(220*time.Millisecond)))
@@ -85,6 +85,7 @@ func (w *world) annoy(ctx context.Context, rng *rand.Rand) {
 	}
 }
 
+// cut breaks or repairs links.
 func (w *world) cut(links []*simLink, cut bool) {
 	w.net.mu.Lock()
 	defer w.net.mu.Unlock()
@@ -101,18 +102,18 @@ func TestSimulationOfHarmlessFaults(t *testing.T) {
 		t.Run(fmt.Sprint(servers, " servers"), func(t *testing.T) {
 			t.Parallel()
 			for i := range schedules(t) / 8 {
-				wrong, n := simulate(t, schedule{seed: uint64(i), fencing: i%4 == 3, harmless: servers, length: 15 * time.Second})
-				if len(wrong) > 0 {
-					t.Fatalf("schedule %d: %d locks, %v", i, n, wrong)
+				violations, n := simulate(t, schedule{seed: uint64(i), fencing: i%4 == 3, harmless: servers, length: 15 * time.Second})
+				if len(violations) > 0 {
+					t.Fatalf("schedule %d: %d locks, %v", i, n, violations)
 				}
 			}
 		})
 	}
 }
 
-// TestVoteOfSlowServer gives a waiter the vote of one server, which then does not answer for a
-// moment, while the others make the waiter start over. That vote must be withdrawn, too:
-// otherwise the name would be blocked on that server for a TTL.
+// TestVoteOfSlowServer gives a waiter the vote of a server that then does not answer for a moment,
+// while the other servers make the waiter start over. The waiter must withdraw the vote: otherwise
+// the name would be blocked on the slow server for a TTL.
 func TestVoteOfSlowServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -135,7 +136,7 @@ func TestVoteOfSlowServer(t *testing.T) {
 		for _, s := range w.servers {
 			set(s, first)
 		}
-		var taken time.Time
+		var acquired time.Time
 		var waiting sync.WaitGroup
 		waiting.Go(func() {
 			l, err := w.managers[0].Lock(t.Context(), "name")
@@ -143,7 +144,7 @@ func TestVoteOfSlowServer(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			taken = time.Now()
+			acquired = time.Now()
 			_ = l.Unlock(t.Context())
 		})
 		time.Sleep(time.Second)
@@ -161,8 +162,8 @@ func TestVoteOfSlowServer(t *testing.T) {
 		a.change(func() { a.frozen = false })
 		thawed := time.Now()
 		waiting.Wait()
-		if took := taken.Sub(thawed); took > harmlessGap {
-			t.Errorf("it took %v to get the lock: the first server kept the old vote", took)
+		if took := acquired.Sub(thawed); took > harmlessGap {
+			t.Errorf("the waiter got the lock after %v: the first server kept the old vote", took)
 		}
 		time.Sleep(harmlessGap)
 		for _, s := range []*simServer{a, c} {

@@ -16,32 +16,32 @@ type simLink struct {
 	server *simServer
 	m      *Manager
 	net    *simNet
-	// listens means that the manager knows of its subscription.
+	// listens is set once the manager's subscription is confirmed.
 	listens atomic.Bool
 
 	mu    sync.Mutex
 	known simMachine // the manager's machine, and the boot that last answered it
-	since time.Time  // since when it knows that boot
+	since time.Time  // time of the first answer of that boot
 }
 
 // simNet simulates the network.
 type simNet struct {
 	mu    sync.Mutex
 	rng   *rand.Rand
-	loss  float64 // probability, for requests and for replies
+	loss  float64 // probability that a request or a reply is lost
 	slow  float64 // probability that a message is slow
 	late  sync.WaitGroup
-	calm  bool
+	calm  bool // injects no faults
 	cuts  map[*simLink]bool
 	holds map[*simLink]simHold
 	drops func(*server.Op) bool // ops that the network drops on purpose
-	// harmless closes connections that break, including what is in flight, and waits longer for a
-	// server that stalls.
+	// harmless closes connections that break, which loses the data in flight, and waits longer for
+	// a server that stalls.
 	harmless bool
 }
 
-// simHold is until when the two connections of a link, for commands and for messages, hold back
-// their data.
+// simHold has the times until which the two connections of a link, for commands and for messages,
+// hold back their data.
 type simHold struct{ commands, messages time.Time }
 
 // hold holds back the data of a link for a while. Nothing is lost, and the two connections need
@@ -53,7 +53,7 @@ func (n *simNet) hold(l *simLink, commands, messages time.Duration) {
 	n.holds[l] = simHold{now.Add(commands), now.Add(messages)}
 }
 
-// pass returns when a connection of a link is no longer held.
+// pass waits until a connection of a link no longer holds back its data.
 func (n *simNet) pass(l *simLink, messages bool) {
 	for {
 		n.mu.Lock()
@@ -71,18 +71,18 @@ func (n *simNet) pass(l *simLink, messages bool) {
 	}
 }
 
-// simAnswerTime is how long a connection may be silent in the simulation.
+// simAnswerTime limits how long a connection may be silent in the simulation.
 const simAnswerTime = 200 * time.Millisecond
 
-// brokenAfter is how long it takes to notice that a connection broke.
+// brokenAfter returns how long a client takes to detect a broken connection.
 func (n *simNet) brokenAfter() time.Duration {
 	if n.harmless {
-		return n.delay() // it is closed
+		return n.delay() // the connection is closed
 	}
 	return simAnswerTime
 }
 
-// answerTime is how long a connection may be silent.
+// answerTime returns how long a connection may be silent.
 func (n *simNet) answerTime() time.Duration {
 	if n.harmless {
 		return server.AnswerTime
@@ -90,12 +90,14 @@ func (n *simNet) answerTime() time.Duration {
 	return simAnswerTime
 }
 
+// chance returns true with probability p.
 func (n *simNet) chance(p float64) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return !n.calm && n.rng.Float64() < p
 }
 
+// upTo returns a random duration below d.
 func (n *simNet) upTo(d time.Duration) time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -110,6 +112,7 @@ func (n *simNet) delay() time.Duration {
 	return 100*time.Microsecond + n.upTo(time.Millisecond)
 }
 
+// cut reports whether a link is broken.
 func (n *simNet) cut(l *simLink) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -122,6 +125,8 @@ func (l *simLink) Close() {}
 
 var errSim = errors.New("the network broke")
 
+// failAll sets the replies for a broken connection. maybe means that the server may have executed
+// the ops.
 func failAll(replies []server.Reply, maybe bool) {
 	for i := range replies {
 		replies[i] = server.Reply{Answer: server.Failed, Maybe: maybe, Broken: true, Err: errSim}
@@ -137,14 +142,14 @@ func (l *simLink) Run(_ context.Context, batch []*server.Op, replies []server.Re
 		failAll(replies, false)
 		return
 	}
-	sent := make([]server.Op, len(batch)) // what is on the wire no longer changes
+	sent := make([]server.Op, len(batch)) // a copy, because the caller may change its ops
 	for i, o := range batch {
 		sent[i] = *o
 	}
 	evidence, listens := l.evidence(), l.listens.Load()
 	l.net.pass(l, false)
 	if l.net.cut(l) || l.net.chance(l.net.loss) {
-		if !l.net.harmless && l.net.chance(0.5) { // it arrives after the client stopped waiting
+		if !l.net.harmless && l.net.chance(0.5) { // the batch arrives after the client stopped waiting
 			l.net.late.Go(func() {
 				time.Sleep(l.net.upTo(2 * time.Second))
 				if l.arrives(boot, time.Minute) {
@@ -194,14 +199,15 @@ func (l *simLink) learn(boot int) {
 	}
 }
 
-// evidence returns what boot.lua is sent.
+// evidence returns what the manager sends to boot.lua.
 func (l *simLink) evidence() simEvidence {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return simEvidence{longest: l.m.voters.records.Longest(), known: l.known, since: l.since, now: time.Now()}
 }
 
-// arrives waits until the server, in the same run, receives what was sent.
+// arrives waits until the server can receive data. It returns false after the timeout, or if the
+// server is no longer in the same run.
 func (l *simLink) arrives(boot int, timeout time.Duration) bool {
 	deadline := time.NewTimer(timeout)
 	defer deadline.Stop()
@@ -224,6 +230,7 @@ func (l *simLink) arrives(boot int, timeout time.Duration) bool {
 	}
 }
 
+// execute executes ops on the server, except those that the network drops.
 func (l *simLink) execute(sent []server.Op, replies []server.Reply, listens bool, evidence simEvidence) {
 	for i := range sent {
 		if l.net.drops != nil && l.net.drops(&sent[i]) {
@@ -243,7 +250,7 @@ func (l *simLink) Listen(ctx context.Context, channel string, ready func(), hear
 		return errSim
 	}
 	boot := s.boot
-	s.ears = append(s.ears, simEar{channel, func(value string) {
+	s.subscribers = append(s.subscribers, simSubscriber{channel, func(value string) {
 		if l.net.chance(l.net.loss) {
 			return
 		}

@@ -18,11 +18,11 @@ import (
 func realServer(t *testing.T) (rueidis.Client, func(server.Op) server.Reply) {
 	t.Helper()
 	client := redistest.Own(t).Client(t)
-	real := server.NewRedis(client, "real")
-	server.Prepare([]*server.Redis{real}, simManager, server.NewRecords(1, time.Millisecond))
+	node := server.NewRedis(client, "real")
+	server.Prepare([]*server.Redis{node}, simManager, server.NewRecords(1, time.Millisecond))
 	ask := func(o server.Op) server.Reply {
 		replies := make([]server.Reply, 1)
-		real.Run(t.Context(), []*server.Op{&o}, replies)
+		node.Run(t.Context(), []*server.Op{&o}, replies)
 		return replies[0]
 	}
 	if answered := ask(server.Op{Kind: server.Boot, TTL: time.Millisecond, SkipQuarantine: true}); answered.Answer != server.Yes {
@@ -31,14 +31,15 @@ func realServer(t *testing.T) (rueidis.Client, func(server.Op) server.Reply) {
 	return client, ask
 }
 
+// simManager is the id of the manager that sends the ops.
 const simManager = "manager"
 
-// A wrong clock does not change the place of a waiter.
+// A wrong clock does not change the place of a waiter in the queue.
 func TestWrongClock(t *testing.T) {
 	t.Parallel()
 	client, ask := realServer(t)
-	minute := server.Op{Kind: server.Acquire, Name: "name", Value: "holder", TTL: time.Minute, Grant: time.Minute, Line: time.Minute}
-	if answered := ask(minute); answered.Answer != server.Yes {
+	acquire := server.Op{Kind: server.Acquire, Name: "name", Value: "holder", TTL: time.Minute, Grant: time.Minute, Line: time.Minute}
+	if answered := ask(acquire); answered.Answer != server.Yes {
 		t.Fatal(answered.Err)
 	}
 	for value, since := range map[string]time.Time{
@@ -46,21 +47,21 @@ func TestWrongClock(t *testing.T) {
 		"behind": time.Now().Add(-time.Hour),
 		"ahead":  time.Now().Add(time.Hour),
 	} {
-		o := minute
+		o := acquire
 		o.Value, o.Queue, o.Since, o.Waited = value, true, since.UnixMicro(), 5*time.Second
 		if answered := ask(o); answered.Answer != server.No {
-			t.Fatalf("%+v", answered)
+			t.Fatalf("%s: %+v; want No", value, answered)
 		}
 		score, err := client.Do(t.Context(), client.B().Zscore().Key("redlock:waiters:{name}").Member(simManager+":"+value).Build()).AsFloat64()
 		require.OK(t)(err)
 		if waited := time.Since(time.UnixMicro(int64(score))); waited < 4*time.Second || waited > time.Hour/2 {
-			t.Errorf("%s: it is queued as if it had waited for %v", value, waited)
+			t.Errorf("%s: queued with a waiting time of %v, want about 5s", value, waited)
 		}
 	}
 }
 
-// TestSimServer compares a simulated server with a real one: the simulation proves only as much
-// as the two agree.
+// TestSimServer compares a simulated server with a real server. The simulation is only valid if the
+// two agree.
 func TestSimServer(t *testing.T) {
 	t.Parallel()
 	client, ask := realServer(t)
@@ -100,7 +101,7 @@ func TestSimServer(t *testing.T) {
 			}
 			want := sim.do(&o, simManager, false, simEvidence{longest: time.Millisecond})
 			if got.Token != want.Token && (got.Token%1e6 < 10 || want.Token%1e6 < 10) {
-				// A new second began between the two.
+				// A new second began between the two calls.
 				sim.data.tokens[o.Name], want.Token = got.Token, got.Token
 			}
 			if got.Answer != want.Answer || got.Token != want.Token || got.Value != want.Value || got.Waiters != want.Waiters || got.Fresh != want.Fresh {
@@ -111,8 +112,8 @@ func TestSimServer(t *testing.T) {
 	})
 }
 
-// place returns a waiter's place on a real server. It is not its time of arrival if the two
-// differ by more than a second (see TestWrongClock).
+// place returns the place of a waiter on a real server. The place is not the time of arrival if the
+// waiter's clock is wrong (see TestWrongClock).
 func place(t *rapid.T, client rueidis.Client, o server.Op) int64 {
 	for _, name := range []string{"{" + o.Name + "}", "=" + o.Name} {
 		score := client.Do(context.Background(), client.B().Zscore().Key("redlock:waiters:"+name).Member(simManager+":"+o.Value).Build())

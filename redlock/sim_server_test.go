@@ -11,43 +11,43 @@ import (
 	"retwis/redlock/internal/server"
 )
 
-// simServer simulates the scripts on a server with its own clock, without protocol and
-// commands. TestSimServer compares it with a real server.
+// simServer simulates the scripts on a server with its own clock, without protocol and commands.
+// TestSimServer compares a simServer with a real server.
 type simServer struct {
 	label string
 	index int // among the servers
-	// second, if not nil, is the clock for tokens instead of the simulation's.
+	// second, if not nil, is the clock for tokens, in place of the clock of the simulation.
 	second func() int64
 	rate   float64 // speed of its clock
-	// forgetful makes it vote right after a restart.
+	// forgetful makes the server vote immediately after a restart.
 	forgetful bool
-	// byClock ends its quarantine by its own clock.
+	// byClock ends a quarantine by the server's own clock.
 	byClock bool
 
-	mu       sync.Mutex
-	epoch    time.Time
-	offset   time.Duration // by how much its clock was set
-	stepped  time.Time     // when its clock was last set forward
-	boot     int
-	started  time.Duration
-	data     simData
-	snapshot simData
-	up       bool
-	changed  chan struct{} // closed when it freezes, thaws or restarts
-	frozen   bool
-	ears     []simEar
+	mu          sync.Mutex
+	epoch       time.Time
+	offset      time.Duration // total by which the clock was set
+	stepped     time.Time     // when the clock was last set forward
+	boot        int
+	started     time.Duration
+	data        simData
+	snapshot    simData
+	up          bool
+	changed     chan struct{} // closed when the server freezes, thaws or restarts
+	frozen      bool
+	subscribers []simSubscriber
 }
 
 // simData is what a server stores, and may lose.
 type simData struct {
 	keys   map[string]simKey
-	lines  map[string][]simWaiter
+	lines  map[string][]simWaiter // queues by name
 	tokens map[string]uint64
-	free   map[string]time.Duration
-	run    int           // the last boot whose votes counted; 0: none
-	since  time.Duration // when they first counted
+	free   map[string]time.Duration // when the gap for other libraries ends, by name
+	run    int                      // the last boot that voted; 0: none
+	since  time.Duration            // when that boot first voted
 	ttl    time.Duration
-	clocks map[simMachine]time.Time // since when a machine has known a boot
+	clocks map[simMachine]time.Time // first reading of a machine's clock in a boot
 }
 
 // simMachine is a machine and the server boot that it knows.
@@ -72,19 +72,20 @@ type simWaiter struct {
 	since   int64
 	manager string
 	value   string
-	askBy   time.Duration // when it is due to ask again
+	askBy   time.Duration // time by which the waiter asks again
 	listens bool
 }
 
-type simEar struct {
+// simSubscriber is a manager that listens on a channel.
+type simSubscriber struct {
 	channel string
-	tell    func(string)
+	deliver func(message string)
 }
 
 func newSimServer(label string, rate float64) *simServer {
 	s := &simServer{label: label, rate: rate, epoch: time.Now(), boot: 1, up: true, changed: make(chan struct{})}
 	s.data = newSimData()
-	s.data.run = 1 // it is new, and known to be new
+	s.data.run = 1 // a new server votes
 	return s
 }
 
@@ -141,6 +142,7 @@ func (s *simServer) quarantine(e simEvidence) time.Duration {
 	return longest - up
 }
 
+// holder returns the unexpired key of a lock.
 func (s *simServer) holder(name string) (simKey, bool) {
 	key, ok := s.data.keys[name]
 	if ok && s.now() >= key.expires {
@@ -165,14 +167,14 @@ func (s *simServer) grant(name string, ttl time.Duration, caller string) string 
 		if s.now() > next.askBy {
 			continue
 		}
-		heard := 0
-		for _, ear := range s.ears {
-			if ear.channel == server.Channel(next.manager) {
-				heard++
-				ear.tell(next.value)
+		received := 0
+		for _, sub := range s.subscribers {
+			if sub.channel == server.Channel(next.manager) {
+				received++
+				sub.deliver(next.value)
 			}
 		}
-		if heard > 0 || !next.listens {
+		if received > 0 || !next.listens {
 			s.set(name, next.value, ttl)
 			return next.value
 		}
@@ -183,7 +185,7 @@ func (s *simServer) grant(name string, ttl time.Duration, caller string) string 
 // count simulates token.lua.
 func (s *simServer) count(name string, n uint64) (token uint64, fresh bool) {
 	last := s.data.tokens[name]
-	if s.second != nil { // of a real server that has been voting for a long time
+	if s.second != nil { // as on a real server that has been voting for a long time
 		token = uint64(s.second()+1)*1_000_000 + n - 1
 	} else {
 		// The simulation starts in this year.
@@ -202,11 +204,12 @@ func (s *simServer) count(name string, n uint64) (token uint64, fresh bool) {
 	return token, last == 0
 }
 
+// leave removes a waiter from the queue of a name.
 func (s *simServer) leave(name, value string) {
 	s.data.lines[name] = slices.DeleteFunc(s.data.lines[name], func(w simWaiter) bool { return w.value == value })
 }
 
-// do executes one op.
+// do executes an op.
 func (s *simServer) do(o *server.Op, manager string, listens bool, evidence simEvidence) server.Reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -252,7 +255,7 @@ func (s *simServer) do(o *server.Op, manager string, listens bool, evidence simE
 	}
 }
 
-// acquire simulates acquire.lua, and SET NX.
+// acquire simulates acquire.lua and SET NX.
 func (s *simServer) acquire(o *server.Op, manager string, listens bool, held simKey, taken bool) server.Reply {
 	yes := func() server.Reply {
 		s.set(o.Name, o.Value, o.TTL)
@@ -308,11 +311,11 @@ func (s *simServer) change(f func()) {
 	s.changed = make(chan struct{})
 }
 
-// restart starts another run of the server with the data that it kept.
+// restart starts another run of the server with the given data.
 func (s *simServer) restart(data simData) {
 	s.change(func() {
 		s.boot++
 		s.started = s.now()
-		s.data, s.ears, s.up, s.frozen = data, nil, true, false
+		s.data, s.subscribers, s.up, s.frozen = data, nil, true, false
 	})
 }

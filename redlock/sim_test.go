@@ -17,18 +17,18 @@ import (
 )
 
 // schedule is one simulated history: managers compete for names while servers freeze, restart and
-// forget, and the network loses and delays messages.
+// lose data, and the network loses and delays messages.
 type schedule struct {
 	seed      uint64
-	forgetful bool          // inject a bug: servers vote right after a restart
+	forgetful bool          // inject a bug: servers vote immediately after a restart
 	byClock   bool          // inject a bug: a quarantine ends by the server's clock
 	drift     time.Duration // 0: the default
 	fencing   bool
 	maxHold   time.Duration // 0: none
 	unlimited bool          // inject a bug: locks do not end after maxHold
 	length    time.Duration
-	// outages includes paused processes and links that hold back their data, but no other faults;
-	// holders hold for long.
+	// outages limits the faults to paused processes and links that hold back their data, and makes
+	// holders hold locks for a long time.
 	outages bool
 	// harmless is the number of servers in a schedule whose faults lose nothing; see
 	// TestSimulationOfHarmlessFaults.
@@ -36,13 +36,13 @@ type schedule struct {
 }
 
 // simulate runs a schedule and returns the violations and the number of locks acquired.
-func simulate(t *testing.T, s schedule) (wrong []string, taken int) {
+func simulate(t *testing.T, s schedule) (violations []string, locks int) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, s)
 		w.play()
-		wrong, taken = w.wrong, w.taken
+		violations, locks = w.violations, w.locks
 	})
-	return wrong, taken
+	return violations, locks
 }
 
 // world is a running simulation.
@@ -54,21 +54,21 @@ type world struct {
 	net      *simNet
 	links    []*simLink
 
-	mu     sync.Mutex
-	active map[string][]*Lock // locks that may be held, by name
-	since  map[*Lock]time.Time
-	tokens map[string]uint64 // the greatest so far
-	wrong  []string
-	taken  int
-	free   time.Time // since when the name is free, in a harmless schedule
+	mu         sync.Mutex
+	active     map[string][]*Lock // locks that may be held, by name
+	since      map[*Lock]time.Time
+	tokens     map[string]uint64 // the greatest token so far, by name
+	violations []string
+	locks      int       // number of locks acquired
+	free       time.Time // when the name was last free, in a harmless schedule
 }
 
 const (
 	simServers = 5
 	simCount   = 4 // number of managers
 	simTTL     = time.Second
-	// simStep is how far a clock may be set forward once within simTTL: together with its rate
-	// that stays within the default Options.Drift.
+	// simStep limits how far a clock may be set forward, once per simTTL. Together with the rate of
+	// the clock, the step stays within the default Options.Drift.
 	simStep = 3 * time.Millisecond
 )
 
@@ -90,7 +90,7 @@ func newWorld(t *testing.T, s schedule) *world {
 		server.index, server.forgetful, server.byClock = i, s.forgetful, s.byClock
 		w.servers = append(w.servers, server)
 	}
-	if s.outages { // these need time to take effect
+	if s.outages { // outages need time to take effect
 		w.pace += 700 * time.Millisecond
 	}
 	w.net.calm = true
@@ -108,6 +108,7 @@ func newWorld(t *testing.T, s schedule) *world {
 	return w
 }
 
+// manager returns a manager with a link to each server.
 func (w *world) manager(t *testing.T, opt Options) *Manager {
 	links := make([]server.Server, len(w.servers))
 	for i, s := range w.servers {
@@ -133,17 +134,17 @@ func (w *world) play() {
 		for j := range 2 {
 			rng := rand.New(rand.NewPCG(w.seed, uint64(100+10*i+j)))
 			if w.harmless > 0 {
-				all.Go(func() { w.share(ctx, m, rng) })
+				all.Go(func() { w.competeHarmless(ctx, m, rng) })
 				continue
 			}
 			all.Go(func() { w.compete(ctx, m, rng) })
 		}
 	}
-	disturb := w.disturb
+	inject := w.injectFaults
 	if w.harmless > 0 {
-		disturb = w.annoy
+		inject = w.injectHarmlessFaults
 	}
-	all.Go(func() { disturb(ctx, rand.New(rand.NewPCG(w.seed, 2))) })
+	all.Go(func() { inject(ctx, rand.New(rand.NewPCG(w.seed, 2))) })
 	all.Wait()
 	w.net.mu.Lock()
 	w.net.calm = true
@@ -157,7 +158,7 @@ func (w *world) play() {
 	w.net.late.Wait()
 }
 
-// compete locks, holds, extends and unlocks, or dies with the lock.
+// compete locks, holds, extends and unlocks names, or abandons locks.
 func (w *world) compete(ctx context.Context, m *Manager, rng *rand.Rand) {
 	for ctx.Err() == nil {
 		name := fmt.Sprint("name", rng.IntN(2))
@@ -178,29 +179,29 @@ func (w *world) compete(ctx context.Context, m *Manager, rng *rand.Rand) {
 	}
 }
 
-// hold simulates a holder.
+// hold simulates the holder of a lock.
 func (w *world) hold(ctx context.Context, l *Lock, rng *rand.Rand) {
 	kind := rng.IntN(12)
 	if w.outages && kind > 5 {
 		kind = 2
 	}
 	switch kind {
-	case 0: // dies: never unlocks
+	case 0: // never unlocks, as if the process died
 		time.Sleep(time.Until(l.Until()))
 		return
-	case 1: // holds until the last moment
+	case 1: // holds the lock until it expires
 		<-l.Context().Done()
-	case 2: // extends
+	case 2: // extends the lock
 		for range rng.IntN(4) {
 			time.Sleep(time.Duration(rng.Int64N(int64(simTTL))))
 			if l.Extend(ctx) == nil {
-				w.holds(l)
+				w.checkHolders(l)
 			}
 		}
 	default:
 		time.Sleep(time.Duration(rng.Int64N(int64(30 * time.Millisecond))))
 	}
-	w.holds(l)
+	w.checkHolders(l)
 	_ = l.Unlock(context.WithoutCancel(ctx))
 }
 
@@ -208,21 +209,21 @@ func (w *world) hold(ctx context.Context, l *Lock, rng *rand.Rand) {
 // far.
 func (w *world) acquired(l *Lock) {
 	w.mu.Lock()
-	w.taken++
+	w.locks++
 	if w.fencing {
 		if last := w.tokens[l.Name()]; l.Token() <= last {
-			w.wrong = append(w.wrong, fmt.Sprintf("%s: token %d after %d", l.Name(), l.Token(), last))
+			w.violations = append(w.violations, fmt.Sprintf("%s: token %d after %d", l.Name(), l.Token(), last))
 		}
 		w.tokens[l.Name()] = max(w.tokens[l.Name()], l.Token())
 	}
 	w.active[l.Name()] = append(w.active[l.Name()], l)
 	w.since[l] = time.Now()
 	w.mu.Unlock()
-	w.holds(l)
+	w.checkHolders(l)
 }
 
-// holds checks that at most one lock of a name is held, and none for longer than allowed.
-func (w *world) holds(l *Lock) {
+// checkHolders checks that at most one lock of a name is held, and none for longer than maxHold.
+func (w *world) checkHolders(l *Lock) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
@@ -234,11 +235,11 @@ func (w *world) holds(l *Lock) {
 		}
 		held = append(held, other)
 		if took := now.Sub(w.since[other]); w.maxHold > 0 && took >= w.maxHold {
-			w.wrong = append(w.wrong, fmt.Sprintf("%s is held for %v already", l.Name(), took))
+			w.violations = append(w.violations, fmt.Sprintf("%s has been held for %v; the limit is %v", l.Name(), took, w.maxHold))
 		}
 	}
 	if len(held) > 1 {
-		w.wrong = append(w.wrong, fmt.Sprintf("%s has %d holders", l.Name(), len(held)))
+		w.violations = append(w.violations, fmt.Sprintf("%s has %d holders", l.Name(), len(held)))
 	}
 	w.active[l.Name()] = held
 	if l.validAt(now) && len(held) == 0 {
@@ -246,8 +247,8 @@ func (w *world) holds(l *Lock) {
 	}
 }
 
-// disturb breaks servers and connections, and repairs some.
-func (w *world) disturb(ctx context.Context, rng *rand.Rand) {
+// injectFaults breaks servers and connections, and repairs some of them.
+func (w *world) injectFaults(ctx context.Context, rng *rand.Rand) {
 	for ctx.Err() == nil {
 		time.Sleep(time.Duration(rng.Int64N(int64(w.pace))))
 		s := w.servers[rng.IntN(len(w.servers))]
@@ -255,7 +256,7 @@ func (w *world) disturb(ctx context.Context, rng *rand.Rand) {
 		if w.outages {
 			fault = 7 + fault%3
 		}
-		if w.byClock && rng.IntN(2) == 0 { // so that it shows in tens of schedules, not hundreds
+		if w.byClock && rng.IntN(2) == 0 { // the bug then shows in tens of schedules, not hundreds
 			fault = 12
 		}
 		switch fault {
@@ -283,13 +284,13 @@ func (w *world) disturb(ctx context.Context, rng *rand.Rand) {
 			w.net.cuts[l] = !w.net.cuts[l]
 			w.net.mu.Unlock()
 		case 6:
-			s.change(func() { s.up = false; s.boot++; s.ears = nil })
+			s.change(func() { s.up = false; s.boot++; s.subscribers = nil })
 			away := time.Duration(rng.Int64N(int64(time.Second)))
 			w.net.late.Go(func() {
 				time.Sleep(away)
 				s.restart(newSimData())
 			})
-		case 7, 8: // a process pauses, and what is sent to it is kept
+		case 7, 8: // a process pauses, and receives later what was sent meanwhile
 			m := w.managers[rng.IntN(len(w.managers))]
 			length := 500*time.Millisecond + time.Duration(rng.Int64N(int64(2500*time.Millisecond)))
 			for _, l := range w.links {
@@ -297,13 +298,13 @@ func (w *world) disturb(ctx context.Context, rng *rand.Rand) {
 					w.net.hold(l, length, length+w.resumeDelay(rng))
 				}
 			}
-		case 9: // an outage of a link, after which everything arrives
+		case 9: // an outage of a link that loses nothing
 			length := time.Duration(rng.Int64N(int64(2 * time.Second)))
 			w.net.hold(w.links[rng.IntN(len(w.links))], length, length+w.resumeDelay(rng))
-		case 10: // a clock is set back: locks there last longer
+		case 10: // a clock is set back: locks on the server last longer
 			s := w.servers[rng.IntN(len(w.servers)/2)]
 			s.change(func() { s.offset -= time.Duration(rng.Int64N(int64(5 * time.Second))) })
-		case 11: // or forward, by less than Options.Drift allows
+		case 11: // a clock is set forward, by less than Options.Drift allows
 			if w.drift == 0 && time.Since(s.stepped) > simTTL {
 				s.change(func() { s.offset += time.Duration(rng.Int64N(int64(simStep))); s.stepped = time.Now() })
 			}
@@ -317,7 +318,7 @@ func (w *world) disturb(ctx context.Context, rng *rand.Rand) {
 			w.net.late.Go(func() {
 				time.Sleep(simTTL / 2)
 				s.change(func() {
-					if s.boot == boot { // otherwise it may have granted locks by that clock
+					if s.boot == boot { // a later run may have granted locks by the slow clock
 						s.offset += behind
 					}
 				})
@@ -361,51 +362,51 @@ func TestSimulationFindsInjectedBugs(t *testing.T) {
 		"no drift":      func(s *schedule) { s.drift = time.Nanosecond },
 		"no limit":      func(s *schedule) { s.maxHold, s.unlimited = simTTL/2, true },
 	}
-	for name, plant := range bugs {
+	for name, inject := range bugs {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for i := range 10_000 {
 				s := schedule{seed: uint64(i), length: 10 * time.Second}
-				plant(&s)
-				if wrong, _ := simulate(t, s); len(wrong) > 0 {
-					t.Logf("schedule %d: %s", i, wrong[0])
+				inject(&s)
+				if violations, _ := simulate(t, s); len(violations) > 0 {
+					t.Logf("schedule %d: %s", i, violations[0])
 					return
 				}
 			}
-			t.Fatal("nothing was noticed")
+			t.Fatal("no schedule revealed the bug")
 		})
 	}
 }
 
-// TestSimulation finds no two holders and no token that goes back, regardless of faults of
-// servers and network.
+// TestSimulation checks that no name has two holders and no token decreases, whatever faults
+// servers and network have.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
 	const shards = 4
 	for shard := range shards {
 		t.Run(strconv.Itoa(shard), func(t *testing.T) {
 			t.Parallel()
-			taken := 0
+			locks := 0
 			for i := shard; i < schedules(t); i += shards {
 				s := schedule{seed: uint64(i), fencing: i%8 < 4, outages: i%2 == 1, length: 10 * time.Second}
 				if i%16 < 8 {
 					s.maxHold = simTTL/10 + time.Duration(i)*simTTL/50
 				}
-				wrong, n := simulate(t, s)
-				taken += n
-				if len(wrong) > 0 {
-					t.Fatalf("schedule %d: %v", i, wrong)
+				violations, n := simulate(t, s)
+				locks += n
+				if len(violations) > 0 {
+					t.Fatalf("schedule %d: %v", i, violations)
 				}
 			}
-			if taken < schedules(t) {
-				t.Errorf("only %d locks were acquired", taken)
+			if locks < schedules(t) {
+				t.Errorf("only %d locks were acquired", locks)
 			}
 		})
 	}
 }
 
-// leftBehind makes managers ask for a name at the same time, so that votes are split (split
-// brain), and returns how many keys remain.
+// leftBehind makes managers ask for a name at the same time, so that votes are split, and returns
+// how many keys remain. With keepLosers, failed attempts do not release their votes.
 func leftBehind(t *testing.T, schedules int, keepLosers bool) (left int) {
 	for i := range schedules {
 		synctest.Test(t, func(t *testing.T) {
@@ -450,14 +451,14 @@ func leftBehind(t *testing.T, schedules int, keepLosers bool) (left int) {
 	return left
 }
 
-// TestFailureLeavesNothing checks that a client that fails releases its votes long before they
-// expire, and that the test would notice if it did not.
+// TestFailureLeavesNothing checks that a failed attempt releases its votes long before they expire,
+// and that the test detects votes that are not released.
 func TestFailureLeavesNothing(t *testing.T) {
 	t.Parallel()
 	if left := leftBehind(t, 100, false); left > 0 {
 		t.Errorf("%d keys left behind", left)
 	}
 	if left := leftBehind(t, 100, true); left == 0 {
-		t.Error("unreleased votes of failed attempts went unnoticed")
+		t.Error("the test does not detect unreleased votes")
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"retwis/internal/require"
 )
 
-// calmly runs a test in a simulation without faults except its own.
-func calmly(t *testing.T, test func(t *testing.T, w *world)) {
+// withWorld runs a test in a simulation whose only faults are those that the test injects.
+func withWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, schedule{seed: 1})
@@ -39,9 +39,9 @@ func (w *world) freeze(n int) {
 	}
 }
 
-// A lock that cannot be extended is held until its time is over, and its context ends then.
+// A lock that cannot be extended is held until it expires, and its context ends then.
 func TestContextEndsWithTheLock(t *testing.T) {
-	calmly(t, func(t *testing.T, w *world) {
+	withWorld(t, func(t *testing.T, w *world) {
 		l, err := w.managers[0].Lock(t.Context(), "name")
 		require.OK(t)(err)
 		held, until := l.Context(), l.Until()
@@ -50,7 +50,7 @@ func TestContextEndsWithTheLock(t *testing.T) {
 			t.Errorf("Extend: %v, valid %v; want ErrNoQuorum and a held lock", err, l.Valid())
 		}
 		<-held.Done()
-		within(t, "the context ended", time.Since(until), 0, 0)
+		checkWithin(t, "the context ended", time.Since(until), 0, 0)
 		if cause := context.Cause(held); !errors.Is(cause, ErrLost) || l.Valid() {
 			t.Errorf("the cause is %v, valid %v; want ErrLost", cause, l.Valid())
 		}
@@ -60,7 +60,7 @@ func TestContextEndsWithTheLock(t *testing.T) {
 	})
 }
 
-// A lock is extended up to the limit, and then expires.
+// A lock is extended up to MaxExtensions times, and then expires.
 func TestMaxExtensions(t *testing.T) {
 	withManagers(t, Options{MaxExtensions: 2}, func(t *testing.T, ctx context.Context, ms []*Manager) {
 		var begun time.Time
@@ -72,7 +72,7 @@ func TestMaxExtensions(t *testing.T) {
 		if !errors.Is(err, ErrLost) {
 			t.Errorf("Do: %v; want ErrLost", err)
 		}
-		within(t, "the lock expired", time.Since(begun), simTTL*5/3-simTTL/20, simTTL/20)
+		checkWithin(t, "the lock expired", time.Since(begun), simTTL*5/3-simTTL/20, simTTL/20)
 		if n := ms[0].voters.stats.extended.Load(); n != 2 {
 			t.Errorf("%d extensions; want 2", n)
 		}
@@ -81,7 +81,7 @@ func TestMaxExtensions(t *testing.T) {
 
 // Close does not wait for a server that does not answer.
 func TestCloseWithFrozenServer(t *testing.T) {
-	calmly(t, func(t *testing.T, w *world) {
+	withWorld(t, func(t *testing.T, w *world) {
 		l, err := w.managers[0].Lock(t.Context(), "name")
 		require.OK(t)(err)
 		w.freeze(1)
@@ -92,14 +92,14 @@ func TestCloseWithFrozenServer(t *testing.T) {
 		if err := w.managers[0].Close(); err != nil {
 			t.Error(err)
 		}
-		within(t, "Close", time.Since(begun), 0, discoverTime/2)
+		checkWithin(t, "Close", time.Since(begun), 0, discoverTime/2)
 	})
 }
 
-// Lock waits out temporary conditions and reports them at the end, not that the last attempt was
-// cut short.
+// Lock waits out temporary conditions. When its context ends, Lock reports the conditions rather
+// than the interruption of the last attempt.
 func TestLockReportsLastReason(t *testing.T) {
-	calmly(t, func(t *testing.T, w *world) {
+	withWorld(t, func(t *testing.T, w *world) {
 		for _, s := range w.servers {
 			s.restart(newSimData())
 		}
@@ -110,7 +110,7 @@ func TestLockReportsLastReason(t *testing.T) {
 				defer cancel()
 				_, err := w.managers[0].Lock(ctx, fmt.Sprint("name", i))
 				if !errors.Is(err, ErrNoQuorum) || strings.Count(err.Error(), "quarantined") <= simServers/2 {
-					t.Errorf("%v; want a quarantined majority", err)
+					t.Errorf("Lock: %v; want ErrNoQuorum and a quarantined majority", err)
 				}
 			})
 		}
@@ -118,16 +118,16 @@ func TestLockReportsLastReason(t *testing.T) {
 	})
 }
 
-// Status asks twice but waits for a hanging server only once.
+// Status asks twice, but waits for a frozen server only once.
 func TestStatusWithFrozenServer(t *testing.T) {
-	calmly(t, func(t *testing.T, w *world) {
+	withWorld(t, func(t *testing.T, w *world) {
 		m := w.managers[0]
 		w.freeze(1)
 		begun := time.Now()
 		status, err := m.Status(t.Context(), "name")
 		if err != nil || status.Voting != simServers-1 || status.Servers[0].Err == nil || status.Undecided {
-			t.Errorf("%+v %v", status, err)
+			t.Errorf("Status = %+v, %v; want an error of one server", status, err)
 		}
-		within(t, "Status", time.Since(begun), m.opt.NodeTimeout, 0)
+		checkWithin(t, "Status", time.Since(begun), m.opt.NodeTimeout, 0)
 	})
 }

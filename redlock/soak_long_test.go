@@ -21,8 +21,9 @@ import (
 	"retwis/redlock"
 )
 
-// historyEnv sets how long TestRandomHistories runs, for example "1h". If set, the test also sets
-// the clocks of the servers, which takes a C compiler. By default it runs for minutes.
+// historyEnv sets how long TestRandomHistories runs, for example "1h". By default the test runs for
+// ten minutes. If historyEnv is set, the test also sets the clocks of the servers, which takes a C
+// compiler.
 const historyEnv = "REDLOCK_HISTORY"
 
 // soakDrift allows for clocks that are set forward by at most soakStep, once per TTL.
@@ -32,8 +33,8 @@ const (
 )
 
 // TestRandomHistories makes processes compete on real servers while processes are paused and
-// killed, connections are cut, delayed and held separately, servers freeze, die and come back
-// empty or not, and clocks are set. No two processes may hold the same lock.
+// killed, connections are cut, delayed and held separately, servers freeze and restart with or
+// without their data, and clocks are set. No two processes may hold the same lock.
 func TestRandomHistories(t *testing.T) {
 	t.Parallel()
 	length, round := 10*time.Minute, 15*time.Second
@@ -58,14 +59,14 @@ func TestRandomHistories(t *testing.T) {
 	}
 }
 
-// soak is what all rounds share.
+// soak has the settings and the totals of all rounds.
 type soak struct {
-	length   time.Duration // of a round
-	clocks   *clockShim
-	rounds   int
-	locks    int
-	overlaps int
-	faults   map[string]int
+	length     time.Duration // of a round
+	clocks     *clockShim
+	rounds     int
+	locks      int
+	violations int
+	faults     map[string]int
 }
 
 func (s *soak) String() string {
@@ -73,7 +74,7 @@ func (s *soak) String() string {
 	for _, kind := range slices.Sorted(maps.Keys(s.faults)) {
 		faults = append(faults, fmt.Sprintf("%s %d", kind, s.faults[kind]))
 	}
-	return fmt.Sprintf("%d rounds, %d locks, %d violations; faults: %s", s.rounds, s.locks, s.overlaps, strings.Join(faults, ", "))
+	return fmt.Sprintf("%d rounds, %d locks, %d violations; faults: %s", s.rounds, s.locks, s.violations, strings.Join(faults, ", "))
 }
 
 // round plays one history on its own servers.
@@ -112,9 +113,9 @@ func (s *soak) round(t *testing.T) {
 	r.workers.all.Wait()
 	history := r.workers.history()
 	s.locks += len(history)
-	for _, wrong := range violations(history) {
-		s.overlaps++
-		t.Errorf("%d servers, fencing %v, seed %d: %s", n, fencing, seed, wrong)
+	for _, violation := range violations(history) {
+		s.violations++
+		t.Errorf("%d servers, fencing %v, seed %d: %s", n, fencing, seed, violation)
 	}
 }
 
@@ -122,7 +123,7 @@ func (s *soak) round(t *testing.T) {
 type soakServer struct {
 	*redistest.Server
 	offset  time.Duration
-	stepped time.Time // when it was last set forward
+	stepped time.Time // when the clock was last set forward
 	frozen  bool
 }
 
@@ -152,6 +153,7 @@ type soakProcess struct {
 	stopped bool
 }
 
+// begin starts a worker.
 func (r *soakRound) begin() *soakProcess {
 	r.t.Helper()
 	p := &soakProcess{}
@@ -164,6 +166,7 @@ func (r *soakRound) begin() *soakProcess {
 	return p
 }
 
+// later adds the end of a fault.
 func (r *soakRound) later(after time.Duration, f func()) {
 	r.undo = append(r.undo, soakUndo{time.Now().Add(after), f})
 }
@@ -181,12 +184,12 @@ func (r *soakRound) heal(all bool) {
 	r.undo = left
 }
 
-// upTo returns a random duration.
+// upTo returns a random duration below d.
 func (r *soakRound) upTo(d time.Duration) time.Duration {
 	return time.Duration(r.rng.Int64N(int64(d)))
 }
 
-// resumeDelay returns how much later one of two connections resumes than the other.
+// resumeDelay returns how much later the second of two connections resumes.
 func (r *soakRound) resumeDelay() time.Duration {
 	if r.rng.IntN(2) == 0 {
 		return 0
@@ -194,6 +197,7 @@ func (r *soakRound) resumeDelay() time.Duration {
 	return r.upTo(300 * time.Millisecond)
 }
 
+// hold holds back the data of a link.
 func (r *soakRound) hold(link *relay, length time.Duration) {
 	a, b := length, length
 	if r.rng.IntN(2) == 0 {
@@ -278,11 +282,11 @@ func (r *soakRound) fault() {
 			return // tokens may go back if a majority is set back and has lost its counters
 		}
 		kind = "clock set back"
-		r.set(server, -r.upTo(3*time.Second))
+		r.stepClock(server, -r.upTo(3*time.Second))
 	case time.Since(server.stepped) > workerTTL+soakStep:
 		kind = "clock set forward"
 		server.stepped = time.Now()
-		r.set(server, r.upTo(soakStep))
+		r.stepClock(server, r.upTo(soakStep))
 	default:
 		return
 	}
@@ -304,8 +308,8 @@ func (r *soakRound) end() {
 	}
 }
 
-// set moves the clock of a server.
-func (r *soakRound) set(server *soakServer, by time.Duration) {
+// stepClock moves the clock of a server.
+func (r *soakRound) stepClock(server *soakServer, by time.Duration) {
 	r.t.Helper()
 	server.offset += by
 	var bytes [8]byte
@@ -320,8 +324,8 @@ func (r *soakRound) set(server *soakServer, by time.Duration) {
 	}
 }
 
-// clockShim is a library that shifts the clock of the program that loads it, by the nanoseconds
-// in a file.
+// clockShim is a library that shifts the clock of the program that loads it, by the number of
+// nanoseconds in a file.
 type clockShim struct{ dir string }
 
 // file returns the file for the server in this directory.
@@ -384,7 +388,7 @@ func buildClockShim(t *testing.T) *clockShim {
 	cmd := exec.Command("cc", "-x", "c", "-shared", "-fPIC", "-O2", "-o", library, "-")
 	cmd.Stdin = strings.NewReader(clockShimSource)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s needs a C compiler, for the clocks: %v\n%s", historyEnv, err, out)
+		t.Fatalf("%s needs a C compiler to set clocks: %v\n%s", historyEnv, err, out)
 	}
 	text := fmt.Sprintf(`#!/bin/sh
 REDLOCK_TEST_CLOCK=%q/$(basename "$PWD")

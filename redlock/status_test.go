@@ -30,7 +30,7 @@ func TestStatusOfQuarantinedServers(t *testing.T) {
 				_, err := m.Lock(ctx, name)
 				ended <- err
 			}()
-			listensOn(t, clientsOf(t, servers), m)
+			awaitListener(t, clientsOf(t, servers), m)
 			cancel()
 			if err := <-ended; !errors.Is(err, redlock.ErrNoQuorum) {
 				t.Fatalf("Lock: %v; want ErrNoQuorum", err)
@@ -38,33 +38,33 @@ func TestStatusOfQuarantinedServers(t *testing.T) {
 			status, err := m.Status(t.Context(), name)
 			require.OK(t)(err)
 			if status.Held || status.Voting > 0 {
-				t.Errorf("the holder is %+v, %d servers vote", status.Holder, status.Voting)
+				t.Errorf("held %v by %+v, %d servers vote; want a free name and no votes", status.Held, status.Holder, status.Voting)
 			}
 			if !status.Undecided {
-				t.Errorf("%+v: the status depends on servers that do not vote", status)
+				t.Errorf("%+v; want an undecided status", status)
 			}
 			for _, n := range status.Servers {
 				if n.Holder.Value != "" || n.Quarantined == 0 {
-					t.Errorf("%+v: a server that does not vote reports a value", n)
+					t.Errorf("%+v; want a quarantined server without a value", n)
 				}
 			}
 		})
 	}
 }
 
-// The holder of a name can ask for its status, and break it.
+// The holder of a lock can call Status and Break with the name of the lock.
 func TestStatusUnderTheLock(t *testing.T) {
 	t.Parallel()
 	m := dial(t, redistest.Nodes(t, 1), redlock.Options{})
 	err := m.Do(t.Context(), "job", func(ctx context.Context, l *redlock.Lock) error {
 		status, err := m.Status(ctx, "job")
 		if err != nil || !status.Held || status.Holder.Value != redlock.Value(l) {
-			t.Errorf("%+v %v", status.Holder, err)
+			t.Errorf("Status: %+v, %v; want this lock", status.Holder, err)
 		}
 		_, err = m.Break(ctx, "job")
 		return err
 	})
 	if !errors.Is(err, redlock.ErrLost) {
-		t.Errorf("%v; want ErrLost", err)
+		t.Errorf("Do: %v; want ErrLost", err)
 	}
 }

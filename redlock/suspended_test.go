@@ -15,27 +15,26 @@ func laterBy(d time.Duration, t time.Time) time.Time {
 	return t
 }
 
-// While a machine is suspended the monotonic clock stands still: according to it a lock has an
-// hour left that has ended by the wall clock. The reverse happens when the wall clock is set
-// back.
+// A lock is valid until the first of both clocks reaches its end: the monotonic clock stands still
+// while a machine is suspended, and the wall clock can be set back.
 func TestValidByBothClocks(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	for _, test := range []struct {
-		what            string
+		name            string
 		monotonic, wall time.Duration // how much of the lock is left
 		valid           bool
 	}{
-		{"none is over", time.Hour, time.Hour, true},
+		{"both clocks have time left", time.Hour, time.Hour, true},
 		{"the machine was suspended", time.Hour, -time.Minute, false},
 		{"the wall clock was set back", -time.Minute, time.Hour, false},
 	} {
 		until := laterBy(test.monotonic-test.wall, now.Add(test.wall))
 		if until.Sub(now) != test.monotonic || until.Round(0).Sub(now.Round(0)) != test.wall {
-			t.Fatalf("%s: %v left by the monotonic clock, %v by the wall clock", test.what, until.Sub(now), until.Round(0).Sub(now.Round(0)))
+			t.Fatalf("%s: %v left by the monotonic clock, %v by the wall clock", test.name, until.Sub(now), until.Round(0).Sub(now.Round(0)))
 		}
 		if l := (&Lock{hold: &hold{until: until}}); l.Valid() != test.valid {
-			t.Errorf("%s: valid is %v", test.what, l.Valid())
+			t.Errorf("%s: Valid = %v, want %v", test.name, l.Valid(), test.valid)
 		}
 	}
 }

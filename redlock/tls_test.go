@@ -11,8 +11,8 @@ import (
 	"retwis/redlock"
 )
 
-// Servers with certificates of a private authority that require a client certificate are reached
-// with the parameters of their URLs.
+// The parameters of a URL can name a private certificate authority and a client certificate, which
+// the servers require.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	var urls []string
@@ -39,7 +39,7 @@ func TestTLSWithPlainServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	// Also while the next attempt to connect is in progress.
+	// The error also names TLS while the next attempt to connect is in progress.
 	for range 2 {
 		wait(t, "an error that names TLS and no longer waits", func() bool {
 			_, err := m.TryLock(t.Context(), "job")

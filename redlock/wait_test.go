@@ -16,14 +16,14 @@ import (
 	"retwis/redlock"
 )
 
-// waiters waits until n processes wait for a name, on a majority of the servers.
-func waiters(t testing.TB, m *redlock.Manager, name string, n int64) {
+// awaitWaiters waits until n processes wait for a name on a majority of the servers.
+func awaitWaiters(t testing.TB, m *redlock.Manager, name string, n int64) {
 	t.Helper()
-	waitersOn(t, 0, m, name, n)
+	awaitWaitersOn(t, 0, m, name, n)
 }
 
-// waitersOn is like waiters for a given number of servers; 0: a majority.
-func waitersOn(t testing.TB, servers int, m *redlock.Manager, name string, n int64) {
+// awaitWaitersOn is like awaitWaiters for a given number of servers; 0: a majority.
+func awaitWaitersOn(t testing.TB, servers int, m *redlock.Manager, name string, n int64) {
 	t.Helper()
 	wait(t, fmt.Sprint(n, " waiters"), func() bool {
 		status, err := m.Status(t.Context(), name)
@@ -37,11 +37,11 @@ func waitersOn(t testing.TB, servers int, m *redlock.Manager, name string, n int
 	})
 }
 
-// patientPause is the minimum time before a patient waiter asks again.
+// patientPause limits how soon a waiter with the options patient asks again.
 const patientPause = 5 * time.Second
 
-// patient returns options with which only the message of a release arrives before the next
-// attempt.
+// patient returns options with such long pauses between attempts that only the message of a
+// release wakes a waiter.
 func patient() redlock.Options {
 	return redlock.Options{RetryMin: 2 * patientPause, RetryMax: 2 * patientPause}
 }
@@ -69,17 +69,17 @@ func TestFirstComeFirstServed(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		// On all servers: the next waiter must not come first on a slow server.
-		waitersOn(t, len(servers), holder, "job", int64(i+1))
+		// Wait for all servers: the next waiter must not come first on a slow server.
+		awaitWaitersOn(t, len(servers), holder, "job", int64(i+1))
 	}
 	unlock(t, l)
 	all.Wait()
 	if !slices.Equal(order, []int{0, 1, 2, 3, 4}) {
-		t.Errorf("they got it in the order %v", order)
+		t.Errorf("the waiters got the lock in the order %v, want the order of arrival", order)
 	}
 }
 
-// A release notifies the next waiter, which does not have to poll.
+// A release wakes the next waiter before the waiter asks again.
 func TestNotified(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 5} {
@@ -88,16 +88,16 @@ func TestNotified(t *testing.T) {
 			servers := redistest.Nodes(t, n)
 			a, b := dial(t, servers, redlock.Options{}), dial(t, servers, patient())
 			notified := 0
-			wait(t, "locks that came before the waiter asked again", func() bool {
+			wait(t, "locks that were granted before the waiter asked again", func() bool {
 				l := lock(t, a, "job")
 				begun := time.Now()
 				got := make(chan *redlock.Lock)
 				go func() { got <- lock(t, b, "job") }()
-				waiters(t, a, "job", 1)
-				listensOn(t, clientsOf(t, servers), b)
+				awaitWaiters(t, a, "job", 1)
+				awaitListener(t, clientsOf(t, servers), b)
 				unlock(t, l)
 				unlock(t, <-got)
-				if time.Since(begun) < patientPause { // a machine that stalls retries
+				if time.Since(begun) < patientPause { // retry on a machine that stalls
 					notified++
 				}
 				return notified == 10
@@ -118,18 +118,18 @@ func TestCanceledWaiterLeavesTheQueue(t *testing.T) {
 		_, err := b.Lock(ctx, "job")
 		ended <- err
 	}()
-	listensOn(t, clientsOf(t, servers), b) // all servers have answered
-	waiters(t, a, "job", 1)
+	awaitListener(t, clientsOf(t, servers), b) // all servers have answered
+	awaitWaiters(t, a, "job", 1)
 	cancel(enough)
 	if err := <-ended; !errors.Is(err, redlock.ErrHeld) || !errors.Is(err, enough) {
-		t.Errorf("Lock: %v; want the cause, and ErrHeld", err)
+		t.Errorf("Lock: %v; want ErrHeld and the cause of the context", err)
 	}
-	waiters(t, a, "job", 0)
+	awaitWaiters(t, a, "job", 0)
 	unlock(t, l)
 	unlock(t, lock(t, a, "job"))
 }
 
-// A process that is killed while it waits does not get the name.
+// A process that was killed while it waited does not get the name.
 func TestWaiterKilled(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
@@ -142,10 +142,10 @@ func TestWaiterKilled(t *testing.T) {
 	w := &workers{t: t, locks: map[string]holding{}}
 	p := w.start(urls(servers), false)
 	clients := clientsOf(t, servers)
-	listening(t, clients, "name0", 1)
+	awaitListening(t, clients, "name0", 1)
 	p.end(true)
 	w.all.Wait()
-	subscribers(t, clients, 0)
+	awaitSubscribers(t, clients, 0)
 	for _, l := range held {
 		unlock(t, l)
 	}
@@ -177,7 +177,7 @@ func TestHandedOver(t *testing.T) {
 			}
 			all.Wait()
 			if counts := redlock.CountsOf(m); counts.Turns < counts.Acquired {
-				t.Errorf("%d turns, and %d locks of the servers", counts.Turns, counts.Acquired)
+				t.Errorf("%d turns, but the servers were asked for %d locks", counts.Turns, counts.Acquired)
 			}
 			// A hold that is handed over is refreshed on the servers before long.
 			l := lock(t, m, "job")
@@ -199,12 +199,12 @@ func TestHandedOver(t *testing.T) {
 				return true
 			})
 			unlock(t, l)
-			wait(t, "the name to be free", func() bool { return keys(t, clients, "job") == 0 })
+			wait(t, "the name to be free", func() bool { return countKeys(t, clients, "job") == 0 })
 		})
 	}
 }
 
-// A process that hands its lock over repeatedly still lets others in.
+// A process whose goroutines hand a lock over repeatedly still lets other processes in.
 func TestHandoversLetOthersIn(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
@@ -227,7 +227,7 @@ func TestHandoversLetOthersIn(t *testing.T) {
 	all.Wait()
 }
 
-// The waiters behind a holder that never unlocks continue when its time is over.
+// Waiters behind a holder that never unlocks continue when the lock expires.
 func TestHolderNeverUnlocks(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 1)
@@ -235,12 +235,12 @@ func TestHolderNeverUnlocks(t *testing.T) {
 	first := lock(t, m, "job", redlock.LockOptions{TTL: 400 * time.Millisecond})
 	second := lock(t, m, "job")
 	if now := time.Now(); now.Before(first.Until()) {
-		t.Errorf("the second got it %v before the first expired", first.Until().Sub(now))
+		t.Errorf("the second caller got the lock %v before the first lock expired", first.Until().Sub(now))
 	}
 	unlock(t, second)
 }
 
-// On a Cluster each name has one master.
+// On a Cluster, the master of the slot of a name grants its locks.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 3)

@@ -35,11 +35,11 @@ const domain = "retwis.example.test"
 type authority struct {
 	server   *httptest.Server
 	roots    *x509.CertPool
-	certFile string // the certificate of its HTTPS endpoint
+	certFile string // PEM file with the certificate of the HTTPS endpoint
 }
 
 // newAuthority returns an authority that validates challenges on the given ports and resolves
-// every name to 127.0.0.1. It delays each order by the given time.
+// every name to 127.0.0.1. It delays each certificate by the given time.
 func newAuthority(t *testing.T, httpPort, tlsPort int, delay time.Duration) *authority {
 	t.Helper()
 	logger := log.New(io.Discard, "", 0)
@@ -124,12 +124,12 @@ func serve(t *testing.T, program, cache string, a *authority, args ...string) (s
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ended := false
+	stopped := false
 	stop = func() {
-		if ended {
+		if stopped {
 			return
 		}
-		ended = true
+		stopped = true
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		_, _ = io.Copy(io.Discard, out)
 		if err := cmd.Wait(); err != nil || t.Failed() {
@@ -138,14 +138,14 @@ func serve(t *testing.T, program, cache string, a *authority, args ...string) (s
 	}
 	t.Cleanup(stop)
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.Contains(line, "listening on https://") {
-		t.Fatalf("retwis serve: %q, %v", line, err)
+		t.Fatalf("retwis serve printed %q, %v; want \"listening on https://\"", line, err)
 	}
 	return stop
 }
 
-// TestACME obtains a certificate by each challenge type, restarts the site and shuts the authority
-// down: the site must serve the stored certificate. The site orders the certificate when it starts;
-// a handshake that arrives earlier waits for it, also if the authority is slow.
+// TestACME obtains a certificate with each challenge type, shuts the authority down and restarts
+// the site: the site must serve the stored certificate. The site orders the certificate when it
+// starts; an early handshake waits for the certificate, even if the authority is slow.
 func TestACME(t *testing.T) {
 	t.Setenv("PEBBLE_VA_NOSLEEP", "1")
 	program := filepath.Join(t.TempDir(), "retwis")
@@ -156,13 +156,13 @@ func TestACME(t *testing.T) {
 	}
 	for challenge, usesHTTP := range map[string]bool{"tls-alpn-01": false, "http-01": true} {
 		t.Run(challenge, func(t *testing.T) {
-			site, plain := freePort(t), freePort(t)
+			httpsPort, httpPort := freePort(t), freePort(t)
 			// The authority reaches the site on one of the two ports only.
-			ports, delay := [2]int{freePort(t), site}, 6*time.Second // longer than the handshake timeout of 5 s
-			args := []string{"--addr", "127.0.0.1:" + strconv.Itoa(site), "--redirect-addr", ""}
+			ports, delay := [2]int{freePort(t), httpsPort}, 6*time.Second // longer than the handshake timeout of 5 s
+			args := []string{"--addr", "127.0.0.1:" + strconv.Itoa(httpsPort), "--redirect-addr", ""}
 			if usesHTTP {
-				ports, delay = [2]int{plain, freePort(t)}, 0
-				args[3] = "127.0.0.1:" + strconv.Itoa(plain)
+				ports, delay = [2]int{httpPort, freePort(t)}, 0
+				args[3] = "127.0.0.1:" + strconv.Itoa(httpPort)
 			}
 			a, cache := newAuthority(t, ports[0], ports[1], delay), t.TempDir()
 			admin := "127.0.0.1:" + strconv.Itoa(freePort(t))
@@ -176,7 +176,7 @@ func TestACME(t *testing.T) {
 				transport := &http.Transport{
 					ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: a.roots},
 					DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-						return new(net.Dialer).DialContext(ctx, network, "127.0.0.1:"+strconv.Itoa(site))
+						return new(net.Dialer).DialContext(ctx, network, "127.0.0.1:"+strconv.Itoa(httpsPort))
 					},
 				}
 				defer transport.CloseIdleConnections()
@@ -188,19 +188,19 @@ func TestACME(t *testing.T) {
 				response.Body.Close()
 				leaf := response.TLS.PeerCertificates[0]
 				if response.StatusCode != http.StatusOK || response.ProtoMajor != 2 || !strings.Contains(leaf.Issuer.CommonName, "Pebble") {
-					t.Errorf("%s %d, certificate of %q", response.Proto, response.StatusCode, leaf.Issuer.CommonName)
+					t.Errorf("GET /login: %s %d with a certificate of %q, want HTTP/2 200 with a certificate of Pebble", response.Proto, response.StatusCode, leaf.Issuer.CommonName)
 				}
 			}
 			get()
 			if usesHTTP {
 				client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-				response, err := client.Get("http://127.0.0.1:" + strconv.Itoa(plain) + "/timeline")
+				response, err := client.Get("http://127.0.0.1:" + strconv.Itoa(httpPort) + "/timeline")
 				if err != nil {
 					t.Fatal(err)
 				}
 				response.Body.Close()
 				if response.StatusCode != http.StatusMovedPermanently {
-					t.Errorf("plain HTTP: %d", response.StatusCode)
+					t.Errorf("GET over plain HTTP: status %d, want %d", response.StatusCode, http.StatusMovedPermanently)
 				}
 			}
 			stop()
@@ -211,8 +211,8 @@ func TestACME(t *testing.T) {
 	}
 }
 
-// waitForCertificate polls the metrics until the site has its certificate. It requests no page: the
-// site must order the certificate without one.
+// waitForCertificate polls the metrics until the site has a certificate. It requests no page,
+// because the site must order the certificate without a request.
 func waitForCertificate(t *testing.T, admin string) {
 	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)

@@ -40,39 +40,39 @@ func TestCosts(t *testing.T) {
 		if c.Source != "" {
 			continue
 		}
-		got, err := figure(string(text), c.Row, c.Column)
+		got, err := tableCell(string(text), c.Row, c.Column)
 		if want := fmt.Sprintf("%g %s", c.Value, c.Unit); err != nil || got != want {
-			t.Errorf("%s: docs/benchmarks.md has %q, this program %q, %v", c.What, got, want, err)
+			t.Errorf("%s: docs/benchmarks.md has %q, the program has %q, %v", c.What, got, want, err)
 		}
 	}
 }
 
-// figure returns the table cell below column in the row whose name starts with row.
-func figure(page, row, column string) (string, error) {
-	at := -1
+// tableCell returns the table cell below column in the row whose name starts with row.
+func tableCell(page, row, column string) (string, error) {
+	index := -1
 	for line := range strings.Lines(page) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
 		for i := range cells {
 			cells[i] = strings.TrimSpace(cells[i])
 		}
 		if i := slices.Index(cells, column); i >= 0 {
-			at = i
+			index = i
 		}
-		if at > 0 && at < len(cells) && strings.HasPrefix(cells[0], row) {
-			return cells[at], nil
+		if index > 0 && index < len(cells) && strings.HasPrefix(cells[0], row) {
+			return cells[index], nil
 		}
 	}
 	return "", fmt.Errorf("no row %q with a column %q", row, column)
 }
 
-// defaults returns a site with the assumptions of the table.
+// defaults returns a site with the default assumptions of the flags.
 func defaults(users float64) Site {
 	s := Site{Users: users}
 	s.inputs(flag.NewFlagSet("", flag.ContinueOnError))
 	return s
 }
 
-// TestBottleneck checks that the first bottleneck depends on how the site is used.
+// TestBottleneck checks that the first bottleneck depends on the usage of the site.
 func TestBottleneck(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(s *Site){
@@ -94,10 +94,10 @@ func TestNeed(t *testing.T) {
 	t.Parallel()
 	small, large := need(defaults(1e6)), need(defaults(10e6))
 	if small.Web != 2 || small.Workers != 0 || small.Masters < 3 {
-		t.Errorf("a small site: %+v", small)
+		t.Errorf("need of a million users = %+v, want 2 web processes, no workers and at least 3 masters", small)
 	}
 	if ratio := large.RAM / small.RAM; ratio < 9.9 || ratio > 10.1 {
-		t.Errorf("ten times the users take %.1f times the memory", ratio)
+		t.Errorf("ten times the users need %.1f times the memory, want 10", ratio)
 	}
 }
 

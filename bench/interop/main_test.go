@@ -1,4 +1,4 @@
-// Package interop tests that packages of retwis work alongside other libraries. It is in the bench
+// Package interop tests that retwis packages work alongside other libraries. It is in the bench
 // module so that retwis does not require these libraries.
 package interop
 
@@ -12,8 +12,8 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// dial returns a manager for new servers, which may vote at once. The node timeout is long enough
-// for a busy machine.
+// dial returns a manager for new servers after it has skipped their quarantine. The node timeout is
+// long enough for a busy machine.
 func dial(t *testing.T, servers []*redistest.Server, opt redlock.Options) *redlock.Manager {
 	t.Helper()
 	opt.NodeTimeout = 2 * time.Second
@@ -46,10 +46,10 @@ func unlock(t *testing.T, l *redlock.Lock) {
 	}
 }
 
-// waitForWaiters waits until all servers report n processes that wait for a name.
+// waitForWaiters waits until all servers report n processes waiting for a name.
 func waitForWaiters(t *testing.T, m *redlock.Manager, name string, n int64) {
 	t.Helper()
-	wait(t, "waiters", func() bool {
+	wait(t, "all servers to report the waiters", func() bool {
 		status, err := m.Status(t.Context(), name)
 		for _, s := range status.Servers {
 			if s.Err != nil || s.Holder.Waiters != n {

@@ -16,13 +16,13 @@ import (
 	"retwis/redlock"
 )
 
-// TestMigration runs contenders of redsync and of this package side by side, as during a gradual
-// migration: they exclude each other and neither side starves.
+// TestMigration runs redsync and redlock clients side by side, as during a gradual migration, and
+// checks that the clients exclude each other and that neither library starves.
 func TestMigration(t *testing.T) {
 	t.Parallel()
-	for name, pace := range map[string]struct {
+	for name, test := range map[string]struct {
 		hold, pause time.Duration
-		oneManager  bool // our contenders share a manager, as goroutines of one process do
+		oneManager  bool // redlock clients share a manager, like goroutines of one process
 	}{
 		"1 ms":                   {hold: time.Millisecond},
 		"1 ms, one process":      {hold: time.Millisecond, oneManager: true},
@@ -31,37 +31,37 @@ func TestMigration(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			const contenders, enough = 4, 5
+			const clients, minAcquired = 4, 5
 			servers := redistest.Nodes(t, 3)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			var ours, theirs, inside atomic.Int64
+			var redlockCount, redsyncCount, holders atomic.Int64
 			hold := func(count *atomic.Int64) {
-				if inside.Add(1) > 1 {
+				if holders.Add(1) > 1 {
 					t.Error("two clients hold the lock")
 				}
-				time.Sleep(pace.hold)
-				inside.Add(-1)
+				time.Sleep(test.hold)
+				holders.Add(-1)
 				count.Add(1)
 			}
-			var all sync.WaitGroup
+			var wg sync.WaitGroup
 			var m *redlock.Manager
-			for range contenders {
-				if m == nil || !pace.oneManager {
+			for range clients {
+				if m == nil || !test.oneManager {
 					m = dial(t, servers, redlock.Options{})
 				}
-				own := m
-				all.Go(func() {
+				manager := m
+				wg.Go(func() {
 					for ctx.Err() == nil {
-						l, err := own.Lock(ctx, "job")
+						l, err := manager.Lock(ctx, "job")
 						if err != nil {
 							return
 						}
-						hold(&ours)
+						hold(&redlockCount)
 						if err := l.Unlock(context.WithoutCancel(ctx)); err != nil {
 							t.Error(err)
 						}
-						time.Sleep(pace.pause)
+						time.Sleep(test.pause)
 					}
 				})
 				var pools []redsyncredis.Pool
@@ -71,27 +71,27 @@ func TestMigration(t *testing.T) {
 					pools = append(pools, goredis.NewPool(client))
 				}
 				mutex := redsync.New(pools...).NewMutex("job", redsync.WithExpiry(10*time.Second))
-				all.Go(func() {
+				wg.Go(func() {
 					for ctx.Err() == nil {
 						if mutex.LockContext(ctx) != nil {
 							continue
 						}
-						hold(&theirs)
+						hold(&redsyncCount)
 						if ok, err := mutex.Unlock(); !ok || err != nil {
-							t.Errorf("redsync: %v %v", ok, err)
+							t.Errorf("redsync Unlock = %v, %v; want true", ok, err)
 						}
-						time.Sleep(pace.pause)
+						time.Sleep(test.pause)
 					}
 				})
 			}
 			tick := time.NewTicker(10 * time.Millisecond)
 			defer tick.Stop()
-			for ours.Load() < enough || theirs.Load() < enough {
+			for redlockCount.Load() < minAcquired || redsyncCount.Load() < minAcquired {
 				<-tick.C
 			}
 			cancel()
-			all.Wait()
-			t.Logf("redlock held the lock %d times, redsync %d times", ours.Load(), theirs.Load())
+			wg.Wait()
+			t.Logf("redlock held the lock %d times, redsync %d times", redlockCount.Load(), redsyncCount.Load())
 		})
 	}
 }

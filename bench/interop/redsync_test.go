@@ -14,7 +14,7 @@ import (
 	"retwis/redlock"
 )
 
-// TestExclusion checks that redsync and this package exclude each other.
+// TestExclusion checks that redsync and redlock exclude each other.
 func TestExclusion(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
@@ -25,27 +25,27 @@ func TestExclusion(t *testing.T) {
 		t.Cleanup(func() { _ = client.Close() })
 		pools = append(pools, goredis.NewPool(client))
 	}
-	theirs := redsync.New(pools...).NewMutex("job", redsync.WithExpiry(10*time.Second), redsync.WithTries(1))
+	mutex := redsync.New(pools...).NewMutex("job", redsync.WithExpiry(10*time.Second), redsync.WithTries(1))
 
-	if err := theirs.Lock(); err != nil {
+	if err := mutex.Lock(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := m.TryLock(t.Context(), "job"); !errors.Is(err, redlock.ErrHeld) {
-		t.Errorf("TryLock while redsync holds the name: %v; want ErrHeld", err)
+		t.Errorf("TryLock while redsync holds the lock: %v, want ErrHeld", err)
 	}
-	got := make(chan *redlock.Lock)
-	go func() { got <- lock(t, m, "job") }()
+	acquired := make(chan *redlock.Lock)
+	go func() { acquired <- lock(t, m, "job") }()
 	waitForWaiters(t, m, "job", 1)
-	if ok, err := theirs.Unlock(); !ok || err != nil {
-		t.Fatalf("redsync: %v %v", ok, err)
+	if ok, err := mutex.Unlock(); !ok || err != nil {
+		t.Fatalf("redsync Unlock = %v, %v; want true", ok, err)
 	}
-	l := <-got // by polling: redsync publishes no message on release
-	if err := theirs.Lock(); err == nil {
+	l := <-acquired // acquired by polling, because redsync publishes no message on release
+	if err := mutex.Lock(); err == nil {
 		t.Error("redsync acquired a held lock")
 	}
 	unlock(t, l)
-	wait(t, "redsync to acquire the lock", func() bool { return theirs.Lock() == nil })
-	if ok, err := theirs.Unlock(); !ok || err != nil {
-		t.Errorf("redsync: %v %v", ok, err)
+	wait(t, "redsync to acquire the lock", func() bool { return mutex.Lock() == nil })
+	if ok, err := mutex.Unlock(); !ok || err != nil {
+		t.Errorf("redsync Unlock = %v, %v; want true", ok, err)
 	}
 }

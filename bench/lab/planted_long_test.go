@@ -14,7 +14,8 @@ import (
 	"retwis/bench/mutants/fault"
 )
 
-// TestPlantedInProgram checks that the lab detects each fault that is planted in the program.
+// TestPlantedInProgram checks that the lab detects each fault planted in the program, and reports
+// none without a planted fault.
 func TestPlantedInProgram(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -30,9 +31,9 @@ func TestPlantedInProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	slots := make(chan struct{}, 2) // two labs at a time
-	none := fault.Fault{What: "nothing is planted", Lab: true, Breaks: []string{"kill all webs", "lagging master"}}
-	for _, f := range append(slices.Clone(fault.All), none) {
+	slots := make(chan struct{}, 2) // at most two labs run at a time
+	control := fault.Fault{What: "nothing is planted", Lab: true, Breaks: []string{"kill all webs", "lagging master"}}
+	for _, f := range append(slices.Clone(fault.All), control) {
 		if !f.Lab {
 			continue
 		}
@@ -47,12 +48,12 @@ func TestPlantedInProgram(t *testing.T) {
 			}
 			opt := options{
 				program: program, length: 20 * time.Second, seed: 5, webs: 2,
-				minReplicas: 1, noFaults: len(f.Breaks) == 0, only: f.Breaks, log: logOf{t},
+				minReplicas: 1, noFaults: len(f.Breaks) == 0, only: f.Breaks, log: testLog{t},
 			}
 			if !opt.noFaults {
 				opt.length, opt.rest = 60*time.Second, 3*time.Second
 			}
-			if f.Name == "skipwait" { // otherwise a master without a replica refuses most writes
+			if f.Name == "skipwait" { // with min-replicas, a master without a replica refuses most writes
 				opt.minReplicas = 0
 			}
 			r, err := run(t.Context(), opt)
@@ -65,7 +66,7 @@ func TestPlantedInProgram(t *testing.T) {
 			var out strings.Builder
 			r.print(&out)
 			if r.passed() != (f.Name == "") {
-				t.Errorf("%s: passed = %v\n%s", f.What, r.passed(), out.String())
+				t.Errorf("%s: passed = %v, want %v\n%s", f.What, r.passed(), f.Name == "", out.String())
 			}
 			t.Logf("%s: %v", f.What, r.Failures)
 		})

@@ -36,7 +36,7 @@ func TestColumns(t *testing.T) {
 	}
 	for pattern, position := range printed {
 		if !found[position] {
-			t.Errorf("%s prints a table that docs/benchmarks.md does not have: %s\nmeasure that part again", position, pattern)
+			t.Errorf("%s prints a table that docs/benchmarks.md does not have: %s\nrun the benchmark again", position, pattern)
 		}
 	}
 	if n := strings.Count(readPage(t), "\n| ---"); n < len(printed) {
@@ -48,17 +48,17 @@ func TestColumns(t *testing.T) {
 func TestNoOtherTables(t *testing.T) {
 	t.Parallel()
 	printed := slices.Collect(maps.Keys(printedHeads(t)))
-	before := ""
+	previous := ""
 	for line := range strings.Lines(readPage(t)) {
 		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "| ---") && !slices.ContainsFunc(printed, func(p string) bool { return regexp.MustCompile(p).MatchString(before) }) {
-			t.Errorf("no part prints a table with these columns: %s", before)
+		if strings.HasPrefix(line, "| ---") && !slices.ContainsFunc(printed, func(p string) bool { return regexp.MustCompile(p).MatchString(previous) }) {
+			t.Errorf("no part prints a table with these columns: %s", previous)
 		}
-		before = line
+		previous = line
 	}
 }
 
-// TestStamps checks that the date and commit of the measurement follow each heading.
+// TestStamps checks that each heading is followed by the date and commit of the measurement.
 func TestStamps(t *testing.T) {
 	t.Parallel()
 	page := readPage(t)
@@ -70,10 +70,10 @@ func TestStamps(t *testing.T) {
 	}
 	got, err := Stamp(t.Context(), time.Now())
 	if err != nil || !stamp.MatchString("\n\n"+got) {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("Stamp = %q, %v; want a line that matches %s", got, err, stamp)
 	}
 	if text := Stamped("## A\n\none\n\n### B\n", got); text != "## A\n\n"+got+"\n\none\n\n### B\n" {
-		t.Errorf("%q", text)
+		t.Errorf("Stamped = %q, want the stamp below the first heading only", text)
 	}
 }
 
@@ -122,7 +122,8 @@ func columnsOf(n ast.Node) []ast.Expr {
 	return nil
 }
 
-// cellPattern returns a pattern that matches a string literal, or any cell for other expressions.
+// cellPattern returns a pattern for the text of a string literal, or for any cell if e is another
+// expression.
 func cellPattern(e ast.Expr) string {
 	if literal, ok := e.(*ast.BasicLit); ok {
 		if text, err := strconv.Unquote(literal.Value); err == nil {
@@ -132,6 +133,7 @@ func cellPattern(e ast.Expr) string {
 	return `[^|]*`
 }
 
+// pattern returns a pattern for a table header with the given columns.
 func pattern(columns []ast.Expr) string {
 	p := "(?m)^"
 	for _, c := range columns {

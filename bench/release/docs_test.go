@@ -16,7 +16,7 @@ func TestDocs(t *testing.T) {
 	}
 	pages, err := filepath.Glob(filepath.Join(dir, "*.md"))
 	if err != nil || len(pages) < 10 {
-		t.Fatalf("%d pages, %v", len(pages), err)
+		t.Fatalf("found %d pages, %v; want at least 10", len(pages), err)
 	}
 	links := 0
 	for _, page := range pages {
@@ -25,27 +25,27 @@ func TestDocs(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, found := range link.FindAllStringSubmatch(string(text), -1) {
-			to, _, _ := strings.Cut(found[3], "#")
-			if to == "" || strings.Contains(to, ":") || to == "changelog.gz" {
+			target, _, _ := strings.Cut(found[3], "#")
+			if target == "" || strings.Contains(target, ":") || target == "changelog.gz" {
 				continue
 			}
 			links++
-			from := filepath.Join(dir, to)
-			if example, ok := strings.CutPrefix(to, "examples/"); ok {
-				from = filepath.Join("../../deploy", example)
-			} else if unit, ok := strings.CutPrefix(to, "/usr/lib/systemd/system/"); ok {
-				from = filepath.Join("../../deploy/systemd", unit)
+			file := filepath.Join(dir, target)
+			if example, ok := strings.CutPrefix(target, "examples/"); ok {
+				file = filepath.Join("../../deploy", example)
+			} else if unit, ok := strings.CutPrefix(target, "/usr/lib/systemd/system/"); ok {
+				file = filepath.Join("../../deploy/systemd", unit)
 			}
-			if _, err := os.Stat(from); err != nil || strings.HasPrefix(to, "..") {
-				t.Errorf("%s: a link to %s: %v", filepath.Base(page), found[3], err)
+			if _, err := os.Stat(file); err != nil || strings.HasPrefix(target, "..") {
+				t.Errorf("%s: the link to %s is broken: %v", filepath.Base(page), found[3], err)
 			}
 		}
 	}
 	if links < 40 {
-		t.Errorf("%d links", links)
+		t.Errorf("checked %d links, want at least 40", links)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "operations.md"))
 	if err != nil || !strings.Contains(string(text), "](SECURITY.md)") || !strings.Contains(string(text), "](examples/proxy)") {
-		t.Errorf("operations.md: %v", err)
+		t.Errorf("operations.md has no links to SECURITY.md and examples/proxy: %v", err)
 	}
 }

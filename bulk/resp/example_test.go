@@ -9,7 +9,7 @@ import (
 	"retwis/bulk/resp"
 )
 
-// This generates the protocol from Go values, for a file or for redis-cli --pipe.
+// This example encodes Go values in the protocol, for a file or for redis-cli --pipe.
 func ExampleEncoder() {
 	var out bytes.Buffer
 	e := resp.NewEncoder(&out)
@@ -23,7 +23,7 @@ func ExampleEncoder() {
 	// Output: "*4\r\n$4\r\nZADD\r\n$12\r\nusers.by.age\r\n$2\r\n36\r\n$3\r\nAda\r\n"
 }
 
-// This reads and checks the commands of a stream.
+// This example reads and checks the commands of a stream.
 func ExampleScanner() {
 	stream := "*2\r\n$3\r\nGET\r\n$3\r\nkey\r\n*1\r\n$4\r\nPING\n\n"
 	s := resp.NewScanner(strings.NewReader(stream))

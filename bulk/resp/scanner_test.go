@@ -31,13 +31,13 @@ func TestScanner(t *testing.T) {
 	for name, test := range map[string]struct {
 		input string
 		want  []string
-		err   string // expected error, if any
+		err   string // a part of the error, if one is wanted
 	}{
 		"empty":             {"", nil, ""},
 		"one":               {"*1\r\n$4\r\nPING\r\n", []string{"PING"}, ""},
 		"two":               {"*2\r\n$3\r\nGET\r\n$0\r\n\r\n*1\r\n$4\r\nPING\r\n", []string{"GET|", "PING"}, ""},
 		"binary":            {"*2\r\n$3\r\nGET\r\n$5\r\na\r\n\x00b\r\n", []string{"GET|a\r\n\x00b"}, ""},
-		"nothing":           {"*0\r\n\r\n\n*1\r\n$4\r\nPING\r\n\r\n", []string{"PING"}, ""},
+		"no arguments":      {"*0\r\n\r\n\n*1\r\n$4\r\nPING\r\n\r\n", []string{"PING"}, ""},
 		"long count":        {"*12\r\n" + strings.Repeat("$1\r\nx\r\n", 12), []string{strings.TrimSuffix(strings.Repeat("x|", 12), "|")}, ""},
 		"after one":         {"*1\r\n$4\r\nPING\r\nhello", []string{"PING"}, "byte 14: expected a command, which begins with *, found \"hello\"; for typed commands"},
 		"LF":                {"*1\n$4\nPING\n", nil, "byte 2: expected CRLF after the number of arguments, found \"\\n$4\\nPING\\n\"; lines of the protocol end in CR LF, these end in LF alone"},
@@ -51,8 +51,8 @@ func TestScanner(t *testing.T) {
 		"too long":          {"*1\r\n$536870913\r\n", nil, "byte 5: the length of an argument is more than 536870912, the most that a server accepts by default"},
 		"huge":              {"*1\r\n$99999999999999999999\r\n", nil, "byte 5: the length of an argument is more than 536870912, the most that a server accepts by default"},
 		"no dollar":         {"*1\r\n4\r\nPING\r\n", nil, "byte 4: expected $ and the length of an argument, found \"4\\r\\nPING\\r\\n\""},
-		"lies, too short":   {"*1\r\n$3\r\nPING\r\n", nil, "byte 11: expected CRLF after an argument of 3 bytes, found \"G\\r\""},
-		"lies, too long":    {"*1\r\n$9\r\nPING\r\n", nil, "byte 14: the input ends within the command that begins at byte 0: expected an argument of 9 bytes and CRLF at byte 8"},
+		"length too short":  {"*1\r\n$3\r\nPING\r\n", nil, "byte 11: expected CRLF after an argument of 3 bytes, found \"G\\r\""},
+		"length too long":   {"*1\r\n$9\r\nPING\r\n", nil, "byte 14: the input ends within the command that begins at byte 0: expected an argument of 9 bytes and CRLF at byte 8"},
 		"cut in count":      {"*1", nil, "byte 2: the input ends within the command that begins at byte 0: expected CRLF at byte 2"},
 		"cut in CRLF":       {"*1\r", nil, "byte 3: the input ends within the command that begins at byte 0: expected CRLF"},
 		"cut after count":   {"*1\r\n", nil, "byte 4: the input ends within the command that begins at byte 0: expected $ and the length of an argument at byte 4"},
@@ -72,25 +72,25 @@ func TestScanner(t *testing.T) {
 			for _, r := range []io.Reader{strings.NewReader(test.input), iotest.OneByteReader(strings.NewReader(test.input))} {
 				got, _, err := scanAll(r)
 				if fmt.Sprint(got) != fmt.Sprint(test.want) {
-					t.Errorf("%q, expected %q", got, test.want)
+					t.Errorf("commands %q, want %q", got, test.want)
 				}
-				var input *InputError
+				var inputErr *InputError
 				switch {
-				case test.err == "" && err != nil, test.err != "" && !errors.As(err, &input):
-					t.Errorf("error %v, expected %q", err, test.err)
+				case test.err == "" && err != nil, test.err != "" && !errors.As(err, &inputErr):
+					t.Errorf("error %v, want an InputError with %q", err, test.err)
 				case test.err != "" && !strings.Contains(err.Error(), test.err):
-					t.Errorf("error\n%v, expected\n%s", err, test.err)
+					t.Errorf("error\n%v, want\n%s", err, test.err)
 				}
 			}
 		})
 	}
 }
 
-// An error of the reader that comes with bytes ends the scan after the commands that these bytes
-// complete.
+// TestScannerReadError checks that a scan returns all complete commands before it returns the error
+// of a reader, even if the reader returns the error together with data.
 func TestScannerReadError(t *testing.T) {
 	t.Parallel()
-	broken := errors.New("broken")
+	readErr := errors.New("broken")
 	const ping, get = "*1\r\n$4\r\nPING\r\n", "*2\r\n$3\r\nGET\r\n$1\r\na\r\n"
 	for input, want := range map[string][]string{
 		"":                                nil,
@@ -106,12 +106,12 @@ func TestScannerReadError(t *testing.T) {
 				continue
 			}
 			for name, r := range map[string]io.Reader{
-				"together": iotest.DataErrReader(io.MultiReader(strings.NewReader(input+cut), iotest.ErrReader(broken))),
-				"bytewise": iotest.DataErrReader(iotest.OneByteReader(io.MultiReader(strings.NewReader(input+cut), iotest.ErrReader(broken)))),
-				"after":    io.MultiReader(strings.NewReader(input+cut), iotest.ErrReader(broken)),
+				"together": iotest.DataErrReader(io.MultiReader(strings.NewReader(input+cut), iotest.ErrReader(readErr))),
+				"bytewise": iotest.DataErrReader(iotest.OneByteReader(io.MultiReader(strings.NewReader(input+cut), iotest.ErrReader(readErr)))),
+				"after":    io.MultiReader(strings.NewReader(input+cut), iotest.ErrReader(readErr)),
 			} {
-				if got, _, err := scanAll(r); fmt.Sprint(got) != fmt.Sprint(want) || !errors.Is(err, broken) {
-					t.Errorf("%q, %s: %q, %v, expected %q", input+cut, name, got, err, want)
+				if got, _, err := scanAll(r); fmt.Sprint(got) != fmt.Sprint(want) || !errors.Is(err, readErr) {
+					t.Errorf("%q, %s: %q, %v, want %q", input+cut, name, got, err, want)
 				}
 			}
 		}
@@ -123,10 +123,10 @@ func TestScannerMemory(t *testing.T) {
 	t.Parallel()
 	s := NewScanner(strings.NewReader("*2\r\n$3\r\nGET\r\n$536870912\r\nabc"))
 	if s.Scan() || s.Err() == nil {
-		t.Fatal("no error")
+		t.Fatal("Scan accepted a truncated command")
 	}
 	if len(s.buf) > 4*bufferSize {
-		t.Errorf("%d bytes were reserved for 26", len(s.buf))
+		t.Errorf("the buffer for an input of 26 bytes has %d bytes, want at most %d", len(s.buf), 4*bufferSize)
 	}
 	big := encode(t, []any{"SET", "a", strings.Repeat("x", 8<<20)}, []any{"SET", "b", 1}, []any{"SET", "c", strings.Repeat("x", bufferSize)}, []any{"PING"})
 	s = NewScanner(bytes.NewReader(big))
@@ -135,26 +135,26 @@ func TestScannerMemory(t *testing.T) {
 		n++
 	}
 	if n != 4 || s.Err() != nil || len(s.buf) > keepBuffer {
-		t.Errorf("%d commands, %v, a buffer of %d", n, s.Err(), len(s.buf))
+		t.Errorf("%d commands, %v, a buffer of %d bytes; want 4 and at most %d bytes", n, s.Err(), len(s.buf), keepBuffer)
 	}
 }
 
 // slowScan is a naive Scanner for a complete input. It returns the commands before the first
-// damaged one.
+// invalid command, and whether all commands are valid.
 func slowScan(b []byte) (found []string, ok bool) {
-	line := func(kind byte, most int) (int, bool) {
+	line := func(kind byte, limit int) (int, bool) {
 		i := bytes.Index(b, []byte("\r\n"))
 		if i < 2 || b[0] != kind {
 			return 0, false
 		}
 		n := 0
 		for _, d := range b[1:i] {
-			if d < '0' || d > '9' || n > most {
+			if d < '0' || d > '9' || n > limit {
 				return 0, false
 			}
 			n = n*10 + int(d-'0')
 		}
-		if n > most || i > 2 && b[1] == '0' {
+		if n > limit || i > 2 && b[1] == '0' {
 			return 0, false
 		}
 		b = b[i+2:]
@@ -197,35 +197,36 @@ func slowScan(b []byte) (found []string, ok bool) {
 	}
 }
 
+// FuzzScanner compares Scanner with slowScan.
 func FuzzScanner(f *testing.F) {
 	for _, seed := range []string{"", "*1\r\n$4\r\nPING\r\n", "*2\r\n$3\r\nGET\r\n$0\r\n\r\n*0\r\n\r\n", "*1\n$4\nPING\n", "*-1\r\n", "*1\r\n$10\r\nPING\r\n"} {
 		f.Add([]byte(seed), uint8(3))
 	}
 	f.Fuzz(func(t *testing.T, input []byte, piece uint8) {
-		want, fine := slowScan(bytes.Clone(input))
-		got, offsets, err := scanAll(&pieces{bytes.NewReader(input), int(piece%7) + 1})
-		if fmt.Sprint(got) != fmt.Sprint(want) || (err == nil) != fine {
-			t.Fatalf("%q: %q, %v; expected %q, %v", input, got, err, want, fine)
+		want, valid := slowScan(bytes.Clone(input))
+		got, offsets, err := scanAll(&pieceReader{bytes.NewReader(input), int(piece%7) + 1})
+		if fmt.Sprint(got) != fmt.Sprint(want) || (err == nil) != valid {
+			t.Fatalf("%q: %q, %v; want %q, %v", input, got, err, want, valid)
 		}
-		var wrong *InputError
-		if err != nil && (!errors.As(err, &wrong) || wrong.Offset < 0 || wrong.Offset > int64(len(input))) {
-			t.Fatalf("%q: %v", input, err)
+		var inputErr *InputError
+		if err != nil && (!errors.As(err, &inputErr) || inputErr.Offset < 0 || inputErr.Offset > int64(len(input))) {
+			t.Fatalf("%q: %v, want an InputError with an offset in the input", input, err)
 		}
-		for i, at := range offsets {
-			if input[at] != '*' || i > 0 && at <= offsets[i-1] {
-				t.Fatalf("%q: command %d at %d", input, i, at)
+		for i, offset := range offsets {
+			if input[offset] != '*' || i > 0 && offset <= offsets[i-1] {
+				t.Fatalf("%q: command %d has the offset %d, where no command begins", input, i, offset)
 			}
 		}
 	})
 }
 
-// pieces returns a few bytes per Read.
-type pieces struct {
+// pieceReader is a reader that returns at most n bytes per Read.
+type pieceReader struct {
 	r io.Reader
 	n int
 }
 
-func (p *pieces) Read(b []byte) (int, error) { return p.r.Read(b[:min(len(b), p.n)]) }
+func (p *pieceReader) Read(b []byte) (int, error) { return p.r.Read(b[:min(len(b), p.n)]) }
 
 func TestEncoder(t *testing.T) {
 	t.Parallel()
@@ -235,42 +236,43 @@ func TestEncoder(t *testing.T) {
 	require.OK(t)(e.Flush())
 	got, _, err := scanAll(&out)
 	if want := "ZADD|key|1.5|-7|8|1||12|3|4|5|0|1e+300"; err != nil || len(got) != 1 || got[0] != want {
-		t.Errorf("%q, %v; expected %q", got, err, want)
+		t.Errorf("%q, %v; want %q", got, err, want)
 	}
-	for _, wrong := range [][]any{{}, {"SET", nil}, {"SET", struct{}{}}, {"SET", []string{"a"}}} {
-		if e.Encode(wrong...) == nil {
-			t.Errorf("%v was encoded", wrong)
+	for _, args := range [][]any{{}, {"SET", nil}, {"SET", struct{}{}}, {"SET", []string{"a"}}} {
+		if e.Encode(args...) == nil {
+			t.Errorf("Encode accepted %v", args)
 		}
 	}
 	if err := e.Flush(); err != nil || out.Len() != 0 {
-		t.Errorf("%d bytes of rejected commands, %v", out.Len(), err)
+		t.Errorf("rejected commands left %d bytes, %v; want none", out.Len(), err)
 	}
 }
 
 func TestEncoderFails(t *testing.T) {
 	t.Parallel()
-	e := NewEncoder(iotestErrWriter{})
+	e := NewEncoder(errWriter{})
 	for e.Encode("SET", "key", "value") == nil {
 	}
 	if e.Flush() == nil || e.Encode("PING") == nil {
-		t.Error("the error was not kept")
+		t.Error("Flush or Encode succeeded after a write error")
 	}
 }
 
-type iotestErrWriter struct{}
+// errWriter is a writer that always fails.
+type errWriter struct{}
 
-func (iotestErrWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+func (errWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
 func TestNoAllocations(t *testing.T) {
 	e := NewEncoder(io.Discard)
 	key, value := []byte("key"), "value"
 	if n := testing.AllocsPerRun(1000, func() { _ = e.Encode("SET", key, value, 12345, 1.25) }); n > 0 {
-		t.Errorf("Encode allocates %v times", n)
+		t.Errorf("Encode allocates %v times, want 0", n)
 	}
 	input := bytes.Repeat(encode(t, []any{"SET", "key", "value"}), 10_000)
 	s := NewScanner(bytes.NewReader(input))
 	if n := testing.AllocsPerRun(5000, func() { s.Scan() }); n > 0 {
-		t.Errorf("Scan allocates %v times", n)
+		t.Errorf("Scan allocates %v times, want 0", n)
 	}
 }
 
@@ -306,6 +308,7 @@ func encode(t *testing.T, commands ...[]any) []byte {
 	return out.Bytes()
 }
 
+// mustEncode returns a command in the protocol. It panics if the command cannot be encoded.
 func mustEncode(args ...any) []byte {
 	var out bytes.Buffer
 	e := NewEncoder(&out)

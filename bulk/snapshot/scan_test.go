@@ -14,25 +14,26 @@ import (
 	"retwis/internal/redistest"
 )
 
-// scanned returns the expiry that a scan reports for the only key.
-func scanned(t *testing.T, c rueidis.Client) time.Time {
+// scannedExpiry returns the expiry that a scan reports for the only key.
+func scannedExpiry(t *testing.T, c rueidis.Client) time.Time {
 	t.Helper()
 	var file bytes.Buffer
 	if err := snapshot.Scan(t.Context(), c, c, 0, &file, nil); err != nil {
 		t.Fatal(err)
 	}
-	const head = len("REDIS0000") + 2 // and the database number
-	entry := file.Bytes()[head:]
+	const headerLen = len("REDIS0000") + 2 // with the database number
+	entry := file.Bytes()[headerLen:]
 	if entry[0] != 252 {
 		t.Fatalf("the key has no expiry: %q", entry)
 	}
 	return time.UnixMilli(int64(binary.LittleEndian.Uint64(entry[1:])))
 }
 
+// near reports whether two times differ by less than ten minutes.
 func near(got, want time.Time) bool { return got.Sub(want).Abs() < 10*time.Minute }
 
-// The expiry of a key follows the clock of the server: this machine's clock is off by 26 years
-// here.
+// TestScanWithAWrongClock checks that the expiry of a key follows the clock of the server. In the
+// test, the clock of this machine is off by 26 years.
 func TestScanWithAWrongClock(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -42,13 +43,14 @@ func TestScanWithAWrongClock(t *testing.T) {
 		if err := c.Do(t.Context(), c.B().Set().Key("key").Value("x").ExSeconds(3600).Build()).Error(); err != nil {
 			t.Fatal(err)
 		}
-		if got := scanned(t, c); !near(got, want) {
+		if got := scannedExpiry(t, c); !near(got, want) {
 			t.Errorf("the key expires at %v, want %v", got, want)
 		}
 	})
 }
 
-// For a user without permission for TIME, the scan uses the clock of this machine.
+// TestScanWithoutTime checks that the scan uses the clock of this machine for a user without
+// permission for TIME.
 func TestScanWithoutTime(t *testing.T) {
 	t.Parallel()
 	server := redistest.TCP(t)
@@ -66,7 +68,7 @@ func TestScanWithoutTime(t *testing.T) {
 	if err := c.Do(t.Context(), c.B().Set().Key("key").Value("x").ExSeconds(3600).Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
-	if got := scanned(t, c); !near(got, before.Add(time.Hour)) {
-		t.Errorf("the key expires at %v, an hour after %v", got, before)
+	if got := scannedExpiry(t, c); !near(got, before.Add(time.Hour)) {
+		t.Errorf("the key expires at %v, want an hour after %v", got, before)
 	}
 }

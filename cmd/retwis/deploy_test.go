@@ -12,8 +12,8 @@ import (
 
 var variable = regexp.MustCompile(`\bRETWIS_[A-Z_]+\b`)
 
-// TestDeployNamesKnownVariables checks that the variables in the unit, its settings, and the files
-// for containers and proxies are those of "retwis serve".
+// TestDeployNamesKnownVariables checks that the files in deploy name only variables of "retwis
+// serve".
 func TestDeployNamesKnownVariables(t *testing.T) {
 	t.Parallel()
 	help, err := exec.CommandContext(t.Context(), "retwis", "serve", "--help").Output()
@@ -39,11 +39,12 @@ func TestDeployNamesKnownVariables(t *testing.T) {
 		return err
 	})
 	if err != nil || found < 10 {
-		t.Fatalf("%d variables found in deploy: %v", found, err)
+		t.Fatalf("found %d variables in deploy, want at least 10: %v", found, err)
 	}
 }
 
-// TestUnitSavesWhereSettingsSay checks that the unit and the package's scripts agree.
+// TestUnitSavesWhereSettingsSay checks that the units, the package scripts and the container files
+// agree on paths and users.
 func TestUnitSavesWhereSettingsSay(t *testing.T) {
 	t.Parallel()
 	for path, wants := range map[string][]string{
@@ -84,7 +85,7 @@ func TestDebianVersion(t *testing.T) {
 	} {
 		got, err := exec.CommandContext(t.Context(), "../../scripts/debian-version", version).Output()
 		if err != nil || strings.TrimSpace(string(got)) != want {
-			t.Errorf("%s is %s, %v; want %s", version, got, err, want)
+			t.Errorf("debian-version %s = %s, %v; want %s", version, got, err, want)
 		}
 	}
 }

@@ -22,21 +22,21 @@ func TestDeps(t *testing.T) {
 		machine machine
 		args    []string
 		code    int
-		calls   []string // in this order, perhaps with others in between
+		calls   []string // in this order; other calls may come in between
 		never   []string
-		last    string // in the last line of output; empty if there must be no output
+		last    string // part of the last line of output; empty if there must be no output
 	}{
-		"valkey is there":      {machine: machine{programs: []string{"valkey-server=8.1.3"}}},
-		"redis is there":       {machine: machine{programs: []string{"redis-server=6.2.14"}}},
+		"valkey present":       {machine: machine{programs: []string{"valkey-server=8.1.3"}}},
+		"redis present":        {machine: machine{programs: []string{"redis-server=6.2.14"}}},
 		"named":                {machine: machine{programs: []string{"my-redis=7.2.0"}, env: []string{"RETWIS_REDIS_SERVER=my-redis"}}},
-		"named but not there":  {machine: machine{programs: []string{"redis-server=7.0.0"}, env: []string{"RETWIS_REDIS_SERVER=my-redis"}}, code: 1, last: "RETWIS_REDIS_SERVER names my-redis, which is not a program"},
+		"named but missing":    {machine: machine{programs: []string{"redis-server=7.0.0"}, env: []string{"RETWIS_REDIS_SERVER=my-redis"}}, code: 1, last: "RETWIS_REDIS_SERVER names my-redis, which is not a program"},
 		"named but old":        {machine: machine{programs: []string{"my-redis=6.0.16"}, env: []string{"RETWIS_REDIS_SERVER=my-redis"}}, code: 1, last: tooOld},
 		"old":                  {machine: machine{programs: []string{"redis-server=6.0.16"}, manager: "apt-get"}, code: 1, never: []string{"apt-get"}, last: tooOld},
 		"not a server":         {machine: machine{programs: []string{"redis-server=?"}}, code: 1, last: "--version prints no version"},
 		"no package manager":   {code: 1, last: missing},
 		"chromium, no manager": {args: []string{"chromium"}, code: 1, last: "retwis: Chromium (for the browser tests) is missing: install Chromium"},
-		"chromium is there":    {machine: machine{programs: []string{"chromium=120"}}, args: []string{"chromium"}},
-		"what?":                {args: []string{"coffee"}, code: 2, last: `unknown program "coffee"`},
+		"chromium present":     {machine: machine{programs: []string{"chromium=120"}}, args: []string{"chromium"}},
+		"unknown program":      {args: []string{"coffee"}, code: 2, last: `unknown program "coffee"`},
 		"apt-get": {
 			machine: machine{manager: "apt-get", packages: "valkey-server redis-server", version: "8.1.3"},
 			calls:   []string{"apt-get -qq update", "apt-cache show valkey-server", "apt-get -qq -y -o DPkg::Lock::Timeout=120 install --no-install-recommends valkey-server"},
@@ -49,7 +49,7 @@ func TestDeps(t *testing.T) {
 			never:   []string{"install --no-install-recommends valkey-server"},
 			last:    "installing the package redis-server: apt-get -qq -y -o DPkg::Lock::Timeout=120 install --no-install-recommends redis-server",
 		},
-		"apt-get has an old one": {
+		"apt-get has an old version": {
 			machine: machine{manager: "apt-get", packages: "redis-server", version: "6.0.16"},
 			code:    1,
 			last:    tooOld,
@@ -65,7 +65,7 @@ func TestDeps(t *testing.T) {
 			never:   []string{"apt-get"},
 			last:    "run this as root: apt-get -qq -y -o DPkg::Lock::Timeout=120 install --no-install-recommends valkey-server",
 		},
-		"apt-get knows neither": {machine: machine{manager: "apt-get"}, code: 1, last: missing},
+		"apt-get has no package": {machine: machine{manager: "apt-get"}, code: 1, last: missing},
 		"apt-get fails": {
 			machine: machine{manager: "apt-get", packages: "valkey-server redis-server", broken: true},
 			calls:   []string{"install --no-install-recommends valkey-server", "install --no-install-recommends redis-server"},
@@ -89,7 +89,7 @@ func TestDeps(t *testing.T) {
 			never:   []string{"pacman -Sy"},
 			last:    "installing",
 		},
-		"brew is never root": {
+		"brew without sudo": {
 			machine: machine{manager: "brew", packages: "valkey", version: "8.0.0", uid: "501", programs: []string{"sudo=1"}},
 			calls:   []string{"brew install --quiet valkey"},
 			never:   []string{"sudo"},
@@ -101,17 +101,17 @@ func TestDeps(t *testing.T) {
 			calls:   []string{"apt-get -qq -y -o DPkg::Lock::Timeout=120 install --no-install-recommends chromium"},
 			last:    "installing the package chromium: apt-get -qq -y -o DPkg::Lock::Timeout=120 install --no-install-recommends chromium",
 		},
-		"all that a test needs is there": {
+		"all present": {
 			machine: machine{programs: []string{"redis-server=7.0.15", "curl=8", "chromium=120", "npm=10"}},
 			args:    []string{"server", "curl", "chromium", "npm"},
 		},
-		"two are missing": {
+		"two missing": {
 			machine: machine{manager: "dnf", packages: "valkey curl", version: "8.0.0"},
 			args:    []string{"server", "curl"},
 			calls:   []string{"dnf -q -y install valkey", "dnf -q -y install curl"},
 			last:    "installing the package curl: dnf -q -y install curl",
 		},
-		"the second word is wrong": {
+		"second program unknown": {
 			machine: machine{manager: "dnf", packages: "valkey"},
 			args:    []string{"server", "coffee"},
 			code:    2,
@@ -134,30 +134,30 @@ func TestDeps(t *testing.T) {
 				t.Errorf("exit code %d, want %d\n%s", code, test.code, output)
 			}
 			if test.last == "" && output != "" {
-				t.Errorf("not a word was expected, but it said\n%s", output)
+				t.Errorf("unexpected output:\n%s", output)
 			}
 			var lines []string
 			for line := range strings.SplitSeq(strings.TrimSpace(output), "\n") {
 				if command, ok := strings.CutPrefix(line, installs); !ok {
 					lines = append(lines, line)
 				} else if len(lines) == 0 || !strings.HasSuffix(lines[len(lines)-1], command) {
-					t.Errorf("%s is not printed before it is run, but\n%s", command, output)
+					t.Errorf("%s is not printed before it runs; output:\n%s", command, output)
 				}
 			}
 			if last := lines[len(lines)-1]; !strings.Contains(last, test.last) {
-				t.Errorf("the last line is\n%s\nwhich does not say\n%s", last, test.last)
+				t.Errorf("the last line is\n%s\nwant it to contain\n%s", last, test.last)
 			}
-			rest := calls
+			remaining := calls
 			for _, call := range test.calls {
-				_, after, found := strings.Cut(rest, call)
+				_, after, found := strings.Cut(remaining, call)
 				if !found {
-					t.Errorf("not called, or not in this order: %s; the calls were\n%s", call, calls)
+					t.Errorf("%s is missing or out of order; the calls were\n%s", call, calls)
 				}
-				rest = after
+				remaining = after
 			}
 			for _, call := range test.never {
 				if strings.Contains(calls, call) {
-					t.Errorf("called: %s; the calls were\n%s", call, calls)
+					t.Errorf("unexpected call: %s; the calls were\n%s", call, calls)
 				}
 			}
 		})
@@ -165,7 +165,8 @@ func TestDeps(t *testing.T) {
 }
 
 // TestDepsStartsNoService installs a server on a machine whose packages may start services. It
-// checks that starting services is disabled during the installation and enabled again afterwards.
+// checks that scripts/deps disables the start of services during the installation and enables it
+// again afterwards.
 func TestDepsStartsNoService(t *testing.T) {
 	t.Parallel()
 	const policy = "/usr/sbin/policy-rc.d"
@@ -173,9 +174,9 @@ func TestDepsStartsNoService(t *testing.T) {
 		broken, present bool
 		want            []string
 	}{
-		"installed":        {want: []string{"tee " + policy, "chmod 755 " + policy, "apt-get install", "rm -f " + policy}},
-		"fails":            {broken: true, want: []string{"tee " + policy, "chmod 755 " + policy, "apt-get install", "rm -f " + policy}},
-		"closed by others": {present: true, want: []string{"apt-get install"}},
+		"installed":       {want: []string{"tee " + policy, "chmod 755 " + policy, "apt-get install", "rm -f " + policy}},
+		"fails":           {broken: true, want: []string{"tee " + policy, "chmod 755 " + policy, "apt-get install", "rm -f " + policy}},
+		"existing policy": {present: true, want: []string{"apt-get install"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -195,13 +196,13 @@ func TestDepsStartsNoService(t *testing.T) {
 				}
 			}
 			if !slices.Equal(got, test.want) {
-				t.Errorf("did %q, want %q; it said\n%s", got, test.want, output)
+				t.Errorf("calls %q, want %q; output:\n%s", got, test.want, output)
 			}
 		})
 	}
 }
 
-// installs is what a package manager prints before the command that would install something.
+// installs is the prefix that the simulated package manager prints before an installation command.
 const installs = "now: "
 
 // machine describes a simulated machine.
@@ -216,8 +217,8 @@ type machine struct {
 	script   func(string) string // edits scripts/deps before it runs
 }
 
-// deps runs scripts/deps on the machine. It returns its exit code, its output, and the commands it
-// ran, one per line.
+// deps runs scripts/deps on the machine. It returns the script's exit code, its output, and the
+// commands that it ran, one per line.
 func (m machine) deps(t *testing.T, args ...string) (int, string, string) {
 	t.Helper()
 	dir := t.TempDir()

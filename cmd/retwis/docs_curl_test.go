@@ -10,26 +10,26 @@ import (
 
 var word = regexp.MustCompile(`'[^']*'|\S+`)
 
-// outside matches commands of programs that only tests with the tag "programs" may use.
-var outside = regexp.MustCompile(`^(?:curl|sqlite3) `)
+// externalCommand matches commands of programs that only tests with the tag "programs" may run.
+var externalCommand = regexp.MustCompile(`^(?:curl|sqlite3) `)
 
-// needSQL lists the pages whose commands depend on what sqlite3 did before.
+// needSQL lists the pages whose commands depend on earlier sqlite3 commands.
 var needSQL = map[string]bool{"relational.md": true}
 
-// withoutPrograms leaves out the commands that cannot run here: those of sqlite3, and those whose
-// output includes more than curl's.
+// withoutPrograms drops the commands that need curl or sqlite3. It keeps curl commands that show no
+// output, because reader.curl can emulate them.
 func withoutPrograms(page string, all []example) []example {
-	var rest []example
+	var kept []example
 	for _, e := range all {
-		if !needSQL[page] && (!outside.MatchString(e.command) || strings.HasPrefix(e.command, "curl ") && e.output == "") {
-			rest = append(rest, e)
+		if !needSQL[page] && (!externalCommand.MatchString(e.command) || strings.HasPrefix(e.command, "curl ") && e.output == "") {
+			kept = append(kept, e)
 		}
 	}
-	return rest
+	return kept
 }
 
-// curl emulates a curl command that sends a form with the cookies of a file. The file is only a
-// name here.
+// curl emulates a curl command. A cookie file on the command line only names a cookie jar; no file
+// is written.
 func (r *reader) curl(command string) error {
 	method, form, jar := http.MethodGet, "", ""
 	words := word.FindAllString(command, -1)[1:]
@@ -45,7 +45,7 @@ func (r *reader) curl(command string) error {
 		case "-X":
 			method = value
 		default:
-			return fmt.Errorf("%s: this flag is not known", words[i])
+			return fmt.Errorf("unknown curl flag %s", words[i])
 		}
 		i++
 	}

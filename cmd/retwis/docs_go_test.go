@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// A goBlock is a Go block of a page: either a whole program, which a command on the page may run,
-// or some lines, which must compile.
+// A goBlock is a Go code block of a page. It is either a program, which a command on the page may
+// run, or a fragment, which must compile.
 type goBlock struct {
 	line int
 	code string
@@ -39,8 +39,8 @@ func goBlocks(text string) []goBlock {
 	return all
 }
 
-// goCommand returns a go command on files that exist only in overlay, which is keyed by path
-// relative to the top of the repository.
+// goCommand returns a go command that sees the files of overlay in the repository. The keys of
+// overlay are paths relative to the top of the repository.
 func goCommand(dir string, overlay map[string]string, args ...string) (*exec.Cmd, error) {
 	top, err := filepath.Abs("../..")
 	if err != nil {
@@ -67,7 +67,7 @@ func goCommand(dir string, overlay map[string]string, args ...string) (*exec.Cmd
 	return cmd, nil
 }
 
-// goRun runs the page's program, perhaps with "< FILE" at the end.
+// goRun runs the page's program. If words end with "< FILE", the program reads the file.
 func (r *reader) goRun(words []string) (string, error) {
 	var input io.Reader
 	if i := slices.Index(words, "<"); i >= 0 && i+2 == len(words) {
@@ -90,10 +90,10 @@ func (r *reader) goRun(words []string) (string, error) {
 		output, err := cmd.CombinedOutput()
 		return r.translateBack(string(output)), err
 	}
-	return "", fmt.Errorf("the page has no program")
+	return "", fmt.Errorf("the page has no Go program")
 }
 
-// packages are the packages that lines on a page may use without an import.
+// packages maps the names of packages that fragments may use without an import to import paths.
 var packages = map[string]string{
 	"context": "context", "errors": "errors", "fmt": "fmt", "strings": "strings", "time": "time", "rueidis": "github.com/redis/rueidis",
 	"redlock": "retwis/redlock", "bulk": "retwis/bulk", "index": "retwis/index", "suggest": "retwis/index/suggest",
@@ -102,15 +102,15 @@ var packages = map[string]string{
 }
 
 var (
-	qualifier = regexp.MustCompile(`\b([a-z]+)\.[A-Z]`)
-	typeStart = regexp.MustCompile(`^(type |func \()`)
-	complaint = regexp.MustCompile(`(?m)^.*snippet(\d+)\.go:(\d+):\d+: (.*)$`)
-	// These declarations may be missing from the lines of a program.
-	lacking = regexp.MustCompile(`declared and not used|missing return|^undefined: (file|bill|err|client|handle|use|w|address)$|too many errors|is not used$`)
+	qualifier    = regexp.MustCompile(`\b([a-z]+)\.[A-Z]`)
+	typeStart    = regexp.MustCompile(`^(type |func \()`)
+	compileError = regexp.MustCompile(`(?m)^.*snippet(\d+)\.go:(\d+):\d+: (.*)$`)
+	// allowedError matches the compiler errors about what a fragment may omit.
+	allowedError = regexp.MustCompile(`declared and not used|missing return|^undefined: (file|bill|err|client|handle|use|w|address)$|too many errors|is not used$`)
 )
 
-// splitTypes splits lines into types with their methods, which stay at the top level of a file, and the
-// rest.
+// splitTypes splits code into the type and method declarations, which stay at the top level of a
+// file, and the remaining lines.
 func splitTypes(code string) (types, rest string) {
 	declares := false
 	for line := range strings.SplitAfterSeq(code, "\n") {
@@ -125,7 +125,7 @@ func splitTypes(code string) (types, rest string) {
 	return types, rest
 }
 
-// snippet returns a file with types and with lines in a function.
+// snippet returns a Go file with the declarations in types and a function whose body is lines.
 func snippet(number int, types, lines string) string {
 	used := map[string]bool{}
 	for _, found := range qualifier.FindAllStringSubmatch(types+lines, -1) {
@@ -140,7 +140,7 @@ func snippet(number int, types, lines string) string {
 	return file + types + "\nfunc page(ctx context.Context, client rueidis.Client) error {\n" + lines + "}\n"
 }
 
-// The Go code on the pages compiles, apart from what it leaves out.
+// The Go code on the pages compiles, except for declarations that the pages omit.
 func TestGoOnPages(t *testing.T) {
 	t.Parallel()
 	overlay := map[string]string{}
@@ -151,12 +151,12 @@ func TestGoOnPages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		types := "" // of the page so far
+		types := "" // declared on the page so far
 		for _, b := range goBlocks(string(text)) {
 			declared, lines := splitTypes(b.code)
 			types += declared
 			if b.program() {
-				continue // it is run
+				continue // run by goRun
 			}
 			n := len(blocks)
 			dir := fmt.Sprintf("snippets/%d", n)
@@ -166,21 +166,21 @@ func TestGoOnPages(t *testing.T) {
 		}
 	}
 	if len(blocks) < 4 {
-		t.Fatalf("only these blocks were found: %v", blocks)
+		t.Fatalf("found only these blocks: %v", blocks)
 	}
 	cmd, err := goCommand(t.TempDir(), overlay, args...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	output, _ := cmd.CombinedOutput() // fails for what the pages leave out
-	for _, found := range complaint.FindAllStringSubmatch(string(output), -1) {
-		if !lacking.MatchString(found[3]) {
+	output, _ := cmd.CombinedOutput() // fails because of omitted declarations
+	for _, found := range compileError.FindAllStringSubmatch(string(output), -1) {
+		if !allowedError.MatchString(found[3]) {
 			var n int
 			_, _ = fmt.Sscan(found[1], &n)
 			t.Errorf("the block at %s: %s", blocks[n], found[3])
 		}
 	}
 	if !strings.Contains(string(output), "declared and not used") {
-		t.Errorf("it was not compiled:\n%s", output)
+		t.Errorf("the fragments were not compiled:\n%s", output)
 	}
 }

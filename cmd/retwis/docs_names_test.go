@@ -10,12 +10,13 @@ import (
 )
 
 var (
-	listed   = regexp.MustCompile("(?m)^\\| (`--.*?) \\|")
+	flagRow  = regexp.MustCompile("(?m)^\\| (`--.*?) \\|")
 	flagName = regexp.MustCompile(`--[a-z][a-z-]*`)
-	helped   = regexp.MustCompile(`(?m)^ +(?:-., )?(--[a-z][a-z-]*)`)
+	helpFlag = regexp.MustCompile(`(?m)^ +(?:-., )?(--[a-z][a-z-]*)`)
 )
 
-// TestDocumentsNameEveryFlag compares the table of docs/operations.md with --help.
+// TestDocumentsNameEveryFlag compares the table of flags in docs/operations.md with "retwis serve
+// --help".
 func TestDocumentsNameEveryFlag(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/operations.md")
@@ -29,10 +30,10 @@ func TestDocumentsNameEveryFlag(t *testing.T) {
 		t.Fatal(err)
 	}
 	documented, want := []string{}, []string{}
-	for _, row := range listed.FindAllStringSubmatch(text, -1) {
+	for _, row := range flagRow.FindAllStringSubmatch(text, -1) {
 		documented = append(documented, flagName.FindAllString(row[1], -1)...)
 	}
-	for _, flag := range helped.FindAllStringSubmatch(string(help), -1) {
+	for _, flag := range helpFlag.FindAllStringSubmatch(string(help), -1) {
 		if flag[1] != "--help" {
 			want = append(want, flag[1])
 		}
@@ -40,7 +41,7 @@ func TestDocumentsNameEveryFlag(t *testing.T) {
 	slices.Sort(documented)
 	slices.Sort(want)
 	if len(want) == 0 || !slices.Equal(documented, want) {
-		t.Errorf("docs/operations.md lists\n%q\nand retwis serve --help\n%q", documented, want)
+		t.Errorf("docs/operations.md lists\n%q\nretwis serve --help lists\n%q", documented, want)
 	}
 }
 
@@ -50,7 +51,7 @@ var (
 	keyName       = regexp.MustCompile("`([a-z_]+:?)(?:<.id>|<link>|<tag>|<bucket>|<n>|\\{post:<pid>\\}|\\{user:<uid>\\}|\\{<name>\\}:<hour>|<kind>:<hour>)?`")
 )
 
-// TestDocumentsNameEveryKey compares docs/keys.md with the code.
+// TestDocumentsNameEveryKey compares docs/keys.md with the keys that layout.go declares.
 func TestDocumentsNameEveryKey(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/keys.md")
@@ -73,6 +74,6 @@ func TestDocumentsNameEveryKey(t *testing.T) {
 	slices.Sort(documented)
 	slices.Sort(want)
 	if len(want) == 0 || !slices.Equal(documented, want) {
-		t.Errorf("docs/keys.md lists\n%q\nand layout.go\n%q", documented, want)
+		t.Errorf("docs/keys.md lists\n%q\nlayout.go declares\n%q", documented, want)
 	}
 }

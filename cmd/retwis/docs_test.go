@@ -17,8 +17,7 @@ import (
 	"retwis/internal/redistest"
 )
 
-// documents returns the pages whose commands are run, each in its own home directory. "make" and
-// "cd" on a page start at the top of the repository.
+// documents returns the paths of the pages whose commands are run.
 func documents(t *testing.T) []string {
 	t.Helper()
 	var all []string
@@ -30,7 +29,7 @@ func documents(t *testing.T) []string {
 		all = append(all, found...)
 	}
 	if len(all) < 6 {
-		t.Fatalf("only these documents were found: %q", all)
+		t.Fatalf("found only these documents: %q", all)
 	}
 	return all
 }
@@ -46,7 +45,7 @@ type example struct {
 // prompts maps the kinds of blocks whose commands are run to their prompts.
 var prompts = map[string]string{"console": "$ ", "redis": "> "}
 
-// examples parses the commands of a page.
+// examples returns the commands of a page with their output.
 func examples(text string) []example {
 	var all []example
 	fence := ""
@@ -117,7 +116,7 @@ func checkTargets(t *testing.T, text string) {
 	}
 	for _, found := range target.FindAllStringSubmatch(text, -1) {
 		if !known[found[1]] {
-			t.Errorf("the page says make %s, which the Makefile does not know", found[1])
+			t.Errorf("the page says make %s, but the Makefile has no such target", found[1])
 		}
 	}
 }
@@ -131,7 +130,7 @@ func checkLinks(t *testing.T, path, text string) {
 			target = filepath.Join(filepath.Dir(path), found[1])
 		}
 		if _, err := os.Stat(target); err != nil {
-			t.Errorf("a link leads nowhere: %v", err)
+			t.Errorf("broken link: %v", err)
 		} else if anchor != "" && !slices.Contains(anchors(t, target), anchor) {
 			t.Errorf("%s has no heading #%s", target, anchor)
 		}
@@ -156,17 +155,17 @@ func anchors(t *testing.T, path string) []string {
 // home is the reader's home directory on the pages.
 const home = "/home/ada"
 
-// reader follows the instructions of a page in its own home directory, with free ports instead of
-// those on the page.
+// reader runs the commands of a page in its own home directory, on free ports instead of those on
+// the page.
 type reader struct {
 	t     *testing.T
 	home  string
 	env   []string
 	site  *site
-	ports map[string]string // from those on the page to ours
+	ports map[string]string // maps ports on the page to ports in the test
 
 	blocks []goBlock
-	jars   map[string]http.CookieJar // by the names of their files
+	jars   map[string]http.CookieJar // by cookie file
 }
 
 func newReader(t *testing.T, text string) *reader {
@@ -206,15 +205,15 @@ func newReader(t *testing.T, text string) *reader {
 	return r
 }
 
-// withRedisCLI returns a PATH with redis-cli, which the documents use. If a machine with Valkey has
-// only valkey-cli, it is linked under that name in the directory bin.
+// withRedisCLI returns a PATH with redis-cli, which the documents use. If only valkey-cli is
+// installed, withRedisCLI links it as redis-cli in the directory bin.
 func withRedisCLI(path, bin string) (string, error) {
 	if _, err := exec.LookPath("redis-cli"); err == nil {
 		return path, nil
 	}
 	client, err := exec.LookPath("valkey-cli")
 	if err != nil {
-		return "", fmt.Errorf("neither redis-cli nor valkey-cli: %w", err)
+		return "", fmt.Errorf("found neither redis-cli nor valkey-cli: %w", err)
 	}
 	if err := os.MkdirAll(bin, 0o700); err != nil {
 		return "", err
@@ -239,12 +238,12 @@ func (r *reader) follow(all []example) {
 			r.t.Fatalf("line %d: %s: %v\n%s", e.line, e.command, err, output)
 		}
 		if !matches(e.output, output) {
-			r.t.Fatalf("line %d: %s printed\n%s\nwhere the page says\n%s", e.line, e.command, output, e.output)
+			r.t.Fatalf("line %d: %s printed\n%s\nwant\n%s", e.line, e.command, output, e.output)
 		}
 	}
 }
 
-// run runs one command and returns its output as the page would show it.
+// run runs one command and returns its output with the ports and the home directory of the page.
 func (r *reader) run(e example) (string, error) {
 	command := r.translate(e.command)
 	words := strings.Fields(command)
@@ -263,7 +262,7 @@ func (r *reader) run(e example) (string, error) {
 		r.env = append(r.env, words[1])
 		return "", nil
 	case words[0] == "make":
-		return "", fmt.Errorf("only make run is run; put it into a block of another kind")
+		return "", fmt.Errorf("make run is the only make command that tests can run; put others into a block of another kind")
 	}
 	cmd := exec.CommandContext(r.t.Context(), "/bin/sh", "-c", command)
 	cmd.Dir, cmd.Env = r.home, r.env
@@ -274,7 +273,7 @@ func (r *reader) run(e example) (string, error) {
 	return r.translateBack(string(output)), err
 }
 
-// serve starts the site and stops the one that an earlier command started.
+// serve stops the site that an earlier command started, if any, and starts a new one.
 func (r *reader) serve(args ...string) (string, error) {
 	r.stop()
 	s, err := startSite(r.home, r.env, args...)
@@ -282,7 +281,7 @@ func (r *reader) serve(args ...string) (string, error) {
 		return "", err
 	}
 	r.site = s
-	// More lines were written with the first, or will follow shortly.
+	// The second line of output may follow later.
 	if strings.Contains(strings.Join(args, " "), "--demo") {
 		if err := s.waitFor(func() bool { return strings.Count(s.out.String(), "\n") >= 2 }); err != nil {
 			return s.out.String(), err
@@ -307,27 +306,28 @@ func (r *reader) redis(command string) (string, error) {
 
 var pagePort = regexp.MustCompile(`127\.0\.0\.1(:| )(\d+)`)
 
-// translate replaces the ports on the page with ours.
+// translate replaces the ports on the page with those in the test.
 func (r *reader) translate(command string) string {
 	return pagePort.ReplaceAllStringFunc(command, func(found string) string {
 		parts := pagePort.FindStringSubmatch(found)
-		if ours := r.ports[parts[2]]; ours != "" {
-			return "127.0.0.1" + parts[1] + ours
+		if port := r.ports[parts[2]]; port != "" {
+			return "127.0.0.1" + parts[1] + port
 		}
 		return found
 	})
 }
 
-// translateBack replaces our ports and home directory with those on the page.
+// translateBack replaces the ports and the home directory in the test with those on the page.
 func (r *reader) translateBack(output string) string {
-	for theirs, ours := range r.ports {
-		output = strings.ReplaceAll(output, "127.0.0.1:"+ours, "127.0.0.1:"+theirs)
+	for documented, actual := range r.ports {
+		output = strings.ReplaceAll(output, "127.0.0.1:"+actual, "127.0.0.1:"+documented)
 	}
 	return strings.ReplaceAll(output, r.home, home)
 }
 
-// matches reports whether a command printed what its page shows. There, … matches any text on a
-// line, or, alone on a line, any lines. If the page shows nothing, nothing may be printed.
+// matches reports whether the output of a command is what its page shows. On the page, … stands for
+// any text within a line; a line that is only … stands for any lines. If the page shows no output,
+// the output must be empty.
 func matches(page, output string) bool {
 	pattern := regexp.QuoteMeta(strings.TrimSpace(page))
 	pattern = regexp.MustCompile(`(?m)^…$`).ReplaceAllString(pattern, `[\s\S]*`)
@@ -352,7 +352,7 @@ func TestMatches(t *testing.T) {
 		{"(integer) 1", "(integer) 12", false},
 	} {
 		if got := matches(test.page, test.output); got != test.want {
-			t.Errorf("page %q, output %q: %v", test.page, test.output, got)
+			t.Errorf("matches(%q, %q) = %v, want %v", test.page, test.output, got, test.want)
 		}
 	}
 }

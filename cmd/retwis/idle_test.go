@@ -19,8 +19,9 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// slow returns the URL of a database with such a high latency that a command that takes jobs from
-// the queues would get to them before it ends: it looks for jobs within a second.
+// slowDB returns the URL of a proxy that delays the replies of a database. The delay is long enough
+// for a command that runs queued jobs to start one before the command ends: queues are read within
+// a second.
 func slowDB(t *testing.T, db *redistest.Database, roundTrip time.Duration) (url string) {
 	t.Helper()
 	proxy := db.Proxy(t)
@@ -28,16 +29,16 @@ func slowDB(t *testing.T, db *redistest.Database, roundTrip time.Duration) (url 
 	return proxy.URL()
 }
 
-// wantNotTaken checks that jobs wait in a queue and that no process has taken one.
+// wantNotTaken checks that jobs are queued and that no process has started one.
 func wantNotTaken(b *socialtest.Bundle) {
 	b.T.Helper()
-	if waits, begun := b.Redis("ZCARD", storage.Tasks), b.Redis("EXISTS", storage.Tries); waits == "0" || begun != "0" {
-		b.T.Errorf("%s jobs wait, and a process has taken some: %s", waits, b.Redis("HGETALL", storage.Tries))
+	if queued, started := b.Redis("ZCARD", storage.Tasks), b.Redis("EXISTS", storage.Tries); queued == "0" || started != "0" {
+		b.T.Errorf("%s jobs are queued, and these were started: %s; want queued jobs only", queued, b.Redis("HGETALL", storage.Tries))
 	}
 }
 
-// Doctor checks the mail server and leaves queued mails to the site: their links would use the
-// address passed to doctor.
+// Doctor checks the mail server but does not send queued mails: their links would use the
+// --base-url of doctor.
 func TestDoctorSendsNoMails(t *testing.T) {
 	t.Parallel()
 	db, server := redistest.DB(t), mailtest.Start(t)
@@ -64,19 +65,19 @@ func TestDoctorSendsNoMails(t *testing.T) {
 	if err := b.Email.RequestReset(b.Ctx, "ada"); err != nil {
 		t.Fatal(err)
 	}
-	// It exits with 1 if something else is wrong with the test server.
+	// Doctor exits with 1 if it finds another problem with the test server.
 	out, _ := exec.Command("retwis", "doctor", "--redis", slowDB(t, db, 100*time.Millisecond), "--smtp", url, "--base-url", "https://other.example").CombinedOutput()
 	if !strings.Contains(string(out), server.Address) {
-		t.Errorf("doctor says\n%s", out)
+		t.Errorf("doctor does not mention %s:\n%s", server.Address, out)
 	}
 	wantNotTaken(b)
 	if all := server.Mails(); len(all) != sent {
-		t.Errorf("sent %+v", all[sent:])
+		t.Errorf("doctor sent %+v", all[sent:])
 	}
 }
 
-// Jobs of a backup do not start before everything is loaded: an account whose posts are not loaded
-// yet would be deleted, and its posts would remain.
+// Restore does not run the jobs of a backup: deleting an account before its posts are loaded would
+// leave the posts behind.
 func TestRestoreTakesNoJobs(t *testing.T) {
 	t.Parallel()
 	source, err := store.Open(t.Context(), redistest.DB(t).URL(), store.Options{Logger: socialtest.Quiet()})
@@ -109,15 +110,15 @@ func TestRestoreTakesNoJobs(t *testing.T) {
 	user := storage.UserKey(ada.ID)
 	wantNotTaken(to)
 	if to.Redis("EXISTS", user) != "1" {
-		t.Error("the user is gone")
+		t.Error("restore deleted the user")
 	}
 
 	serveOn(t, db.URL())
 	to.Eventually("the site to delete the account", func() bool { return to.Redis("EXISTS", user) == "0" })
 	if name := to.Redis("HGET", storage.UserNames, "ada"); name != "0" {
-		t.Errorf("the name leads to %q", name)
+		t.Errorf("the name maps to %q, want 0", name)
 	}
 	if keys := to.Redis("KEYS", "damaged:*") + to.Redis("KEYS", "post:*"); keys != "" {
-		t.Errorf("there are %s", keys)
+		t.Errorf("keys of deleted posts are left: %s", keys)
 	}
 }

@@ -18,14 +18,14 @@ import (
 	"retwis/internal/redistest"
 )
 
-// TestLockPassesSignalsOn checks that a command gets the signals, and that the lock is held until
-// the command has ended.
+// TestLockPassesSignalsOn checks that retwis lock forwards signals to its command and holds the
+// lock until the command has ended.
 func TestLockPassesSignalsOn(t *testing.T) {
 	t.Parallel()
 	defaultSignals()
 	server := redistest.Own(t)
 	if out, err := exec.CommandContext(t.Context(), "retwis", "lock", "--node", server.URL(), "--trust").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf("retwis lock --trust: %v: %s", err, out)
 	}
 	for signal, name := range map[syscall.Signal]string{
 		syscall.SIGTERM: "TERM", syscall.SIGINT: "INT", syscall.SIGHUP: "HUP", syscall.SIGUSR1: "USR1",
@@ -34,8 +34,8 @@ func TestLockPassesSignalsOn(t *testing.T) {
 			t.Parallel()
 			cmd := exec.CommandContext(t.Context(), "retwis", "lock", "--node", server.URL(), name, "--", "sh", "-c",
 				`trap 'echo `+name+`; exit 3' `+name+`; echo ready; while :; do sleep 0.02; done`)
-			var wrong bytes.Buffer // not our stderr, which may be a terminal
-			cmd.Stderr = &wrong
+			var stderr bytes.Buffer // os.Stderr may be a terminal
+			cmd.Stderr = &stderr
 			out, err := cmd.StdoutPipe()
 			if err != nil {
 				t.Fatal(err)
@@ -56,19 +56,19 @@ func TestLockPassesSignalsOn(t *testing.T) {
 			}
 			var exit *exec.ExitError
 			if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 3 {
-				t.Errorf("retwis lock ended with %v, want exit code 3\n%s", err, wrong.String())
+				t.Errorf("retwis lock ended with %v, want exit code 3\n%s", err, stderr.String())
 			}
 			client := server.Client(t)
 			if n, err := client.Do(t.Context(), client.B().Exists().Key(name).Build()).AsInt64(); err != nil || n != 0 {
-				t.Errorf("the lock is still held: %d %v", n, err)
+				t.Errorf("EXISTS after the command ended = %d, %v; want 0", n, err)
 			}
 		})
 	}
 }
 
-// defaultSignals makes commands start with the default action of SIGHUP and SIGINT from now on.
-// Under nohup, or in the background of a script, they would inherit that these signals are ignored
-// and never get them.
+// defaultSignals makes SIGHUP and SIGINT have their default action in commands that are started
+// later. Under nohup, or in the background of a script, commands would inherit that both signals
+// are ignored.
 func defaultSignals() {
 	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
 		if signal.Ignored(s) {
@@ -88,12 +88,12 @@ func TestLockTrustsOneServer(t *testing.T) {
 	servers[2].Kill(t)
 	for _, url := range nodes[:2] {
 		if out, err := exec.CommandContext(t.Context(), "retwis", "lock", "--trust", url).CombinedOutput(); err != nil || string(out) != "1 server votes from now on\n" {
-			t.Fatalf("%v: %s", err, out)
+			t.Fatalf("retwis lock --trust: %v: %s", err, out)
 		}
 	}
 	out, err := exec.CommandContext(t.Context(), "retwis", "lock", "--node", strings.Join(nodes, ","), "--no-wait", "job", "--", "echo", "held").CombinedOutput()
 	if err != nil || string(out) != "held\n" {
-		t.Errorf("%v: %s", err, out)
+		t.Errorf("retwis lock: %v: %s", err, out)
 	}
 }
 
@@ -106,18 +106,18 @@ func TestLockRefused(t *testing.T) {
 		out, err := exec.CommandContext(t.Context(), "retwis", "lock", flag, replica.URL(), "--wait", "5m", "job", "--", "true").CombinedOutput()
 		var exit *exec.ExitError
 		if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(string(out), "refused by the servers: 0 of 1 agreed") || !strings.Contains(string(out), "READONLY") {
-			t.Errorf("%s: %v: %s", flag, err, out)
+			t.Errorf("retwis lock %s: %v, want exit code 1: %s", flag, err, out)
 		}
 	}
 }
 
-// The only attempt of --no-wait gives a slow server enough time to answer: twice as long as waiting
-// does by default. On a busy machine it takes more than one attempt.
+// By default, an attempt with --no-wait waits up to a second for the reply of a slow server, and an
+// attempt with --wait 50 ms. On a busy machine, an attempt may still fail.
 func TestLockNoWaitOnSlowServer(t *testing.T) {
 	t.Parallel()
 	server := redistest.DB(t)
 	if out, err := exec.CommandContext(t.Context(), "retwis", "lock", "--node", server.URL(), "--trust").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf("retwis lock --trust: %v: %s", err, out)
 	}
 	proxy := server.Proxy(t)
 	proxy.Delay(100 * time.Millisecond)
@@ -131,7 +131,7 @@ func TestLockNoWaitOnSlowServer(t *testing.T) {
 	t.Error("no attempt succeeded")
 }
 
-// The first lock on new servers reports at once why it takes long.
+// The first lock on new servers reports at once that the servers are quarantined.
 func TestLockReportsQuarantine(t *testing.T) {
 	t.Parallel()
 	var nodes []string
@@ -139,7 +139,7 @@ func TestLockReportsQuarantine(t *testing.T) {
 	for _, s := range servers {
 		nodes = append(nodes, s.URL())
 	}
-	// Servers are trusted a TTL after their start, or after retwis lock --trust.
+	// Servers are trusted one TTL after their start, or after retwis lock --trust.
 	cmd := exec.CommandContext(t.Context(), "retwis", "lock", "--node", strings.Join(nodes, ","), "--ttl", "1h", "job", "--", "echo", "held")
 	var out bytes.Buffer
 	cmd.Stdout = &out
@@ -147,15 +147,15 @@ func TestLockReportsQuarantine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A majority answers only after the first request.
+	// The majority does not answer the first attempt.
 	client := servers[0].Client(t)
 	servers[1].Freeze(t)
 	servers[2].Freeze(t)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	shown := regexp.MustCompile(`cmdstat_zcard:calls=([2-9]|\d\d)`)
-	for stats := ""; !shown.MatchString(stats); time.Sleep(10 * time.Millisecond) {
+	retried := regexp.MustCompile(`cmdstat_zcard:calls=([2-9]|\d\d)`)
+	for stats := ""; !retried.MatchString(stats); time.Sleep(10 * time.Millisecond) {
 		if stats, err = client.Do(t.Context(), client.B().Info().Section("commandstats").Build()).ToString(); err != nil {
 			t.Fatal(err)
 		}
@@ -165,16 +165,16 @@ func TestLockReportsQuarantine(t *testing.T) {
 	lines := bufio.NewReader(stderr)
 	line, err := lines.ReadString('\n')
 	if ok, _ := regexp.MatchString(`^retwis: waiting for "job": [123] of 3 servers are quarantined, .*\n$`, line); !ok || err != nil {
-		t.Errorf("stderr: %q, %v", line, err)
+		t.Errorf("stderr: %q, %v; want a line about quarantined servers", line, err)
 	}
 	trust(t, "--node", strings.Join(nodes, ","))
-	rest, _ := io.ReadAll(lines)
-	if err := cmd.Wait(); err != nil || out.String() != "held\n" || len(rest) > 0 {
-		t.Errorf("%v: %s%s", err, out.String(), rest)
+	remaining, _ := io.ReadAll(lines)
+	if err := cmd.Wait(); err != nil || out.String() != "held\n" || len(remaining) > 0 {
+		t.Errorf("retwis lock: %v, stdout %q, stderr %q", err, out.String(), remaining)
 	}
 }
 
-// trust makes servers vote at once. They may not be reachable yet.
+// trust makes servers vote at once. It retries until the servers are reachable.
 func trust(t *testing.T, args ...string) {
 	t.Helper()
 	for {
@@ -184,13 +184,13 @@ func trust(t *testing.T, args ...string) {
 		}
 		select {
 		case <-hung():
-			t.Fatalf("%v: %s", err, out)
+			t.Fatalf("retwis lock --trust: %v: %s", err, out)
 		default:
 		}
 	}
 }
 
-// A database that is failing over is retried.
+// retwis lock waits for a database that is failing over.
 func TestLockWaitsForFailover(t *testing.T) {
 	t.Parallel()
 	master := redistest.TCP(t)
@@ -210,12 +210,12 @@ func TestLockWaitsForFailover(t *testing.T) {
 	lines := bufio.NewReader(stderr)
 	line, err := lines.ReadString('\n')
 	if err != nil || !strings.HasPrefix(line, "retwis: waiting for the database: ") {
-		t.Errorf("%q (%v)", line, err)
+		t.Errorf("stderr: %q, %v; want a line about the database", line, err)
 	}
 	master.Restart(t, true)
 	trust(t, "--redis", url)
-	rest, _ := io.ReadAll(lines)
+	remaining, _ := io.ReadAll(lines)
 	if err := cmd.Wait(); err != nil || out.String() != "held\n" {
-		t.Errorf("%v: %s%s", err, out.String(), rest)
+		t.Errorf("retwis lock: %v, stdout %q, stderr %q", err, out.String(), remaining)
 	}
 }

@@ -22,7 +22,8 @@ var (
 	adminAddress = regexp.MustCompile(`pages for operators" url=(http://\S+)`)
 )
 
-// The documents list exactly the exported metrics; the dashboard and the rules use no others.
+// docs/operations.md lists exactly the exported metrics; the dashboard and the alert rules use no
+// others.
 func TestMetricsAreListed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -33,7 +34,7 @@ func TestMetricsAreListed(t *testing.T) {
 	admin := adminAddress.FindStringSubmatch(s.err.String())[1]
 	status, text, err := read(http.Get(admin + "/metrics"))
 	if err != nil || status != http.StatusOK {
-		t.Fatalf("%d, %v", status, err)
+		t.Fatalf("GET /metrics: %d, %v", status, err)
 	}
 	known := map[string]bool{} // including the series of histograms
 	var names []string
@@ -46,7 +47,7 @@ func TestMetricsAreListed(t *testing.T) {
 			}
 		}
 	}
-	// Exported only with a replica.
+	// This metric is exported only with a replica.
 	names = append(names, "retwis_redis_replica_connected")
 	slices.Sort(names)
 	docs, err := os.ReadFile("../../docs/operations.md")
@@ -59,7 +60,7 @@ func TestMetricsAreListed(t *testing.T) {
 	}
 	slices.Sort(listed)
 	if !slices.Equal(listed, names) {
-		t.Errorf("docs/operations.md lists\n%q\nand /metrics exports\n%q", listed, names)
+		t.Errorf("docs/operations.md lists\n%q\n/metrics exports\n%q", listed, names)
 	}
 	for _, file := range []string{"../../deploy/prometheus/alerts.yml", "../../deploy/grafana/retwis.json"} {
 		content, err := os.ReadFile(file)
@@ -71,7 +72,7 @@ func TestMetricsAreListed(t *testing.T) {
 			used[name] = true
 		}
 		if len(used) < 10 {
-			t.Errorf("%s uses %d metrics", file, len(used))
+			t.Errorf("%s uses %d metrics, want at least 10", file, len(used))
 		}
 		for _, name := range slices.Sorted(maps.Keys(used)) {
 			if !known[name] {
@@ -80,15 +81,16 @@ func TestMetricsAreListed(t *testing.T) {
 		}
 	}
 
-	// Profiles are served on this port only, and without the command line.
+	// The admin port serves profiles, but not the command line.
 	for path, want := range map[string]int{"/debug/pprof/": 200, "/debug/pprof/goroutine?debug=1": 200, "/debug/pprof/cmdline": 404} {
 		if status, _, err := read(http.Get(admin + path)); err != nil || status != want {
-			t.Errorf("%s: %d, %v", path, status, err)
+			t.Errorf("%s: %d, %v; want %d", path, status, err, want)
 		}
 	}
 }
 
-// The rules have the structure that Prometheus expects. promtool checks them if it is installed.
+// The alert rules have the structure that Prometheus expects; promtool checks them too if it is
+// installed. The panels of the dashboard are complete.
 func TestAlertRules(t *testing.T) {
 	t.Parallel()
 	const path = "../../deploy/prometheus/alerts.yml"
@@ -100,15 +102,15 @@ func TestAlertRules(t *testing.T) {
 	alerts := strings.Count(text, "- alert: Retwis")
 	for _, field := range []string{"        expr: \"", "        for: ", "          severity: ", "          summary: \"", "          description: \""} {
 		if n := strings.Count(text, "\n"+field); n != alerts || n == 0 {
-			t.Errorf("%d alerts, but %d times %q", alerts, n, field)
+			t.Errorf("%q occurs %d times, want once for each of %d alerts", field, n, alerts)
 		}
 	}
 	if strings.Contains(text, "\t") {
-		t.Error("a tab, which is no YAML")
+		t.Error("the rules contain a tab, which YAML does not allow")
 	}
 	if promtool, err := exec.LookPath("promtool"); err == nil {
 		if out, err := exec.Command(promtool, "check", "rules", path).CombinedOutput(); err != nil {
-			t.Errorf("%v: %s", err, out)
+			t.Errorf("promtool: %v: %s", err, out)
 		}
 	}
 
@@ -130,7 +132,7 @@ func TestAlertRules(t *testing.T) {
 	ids := map[int]bool{}
 	for _, panel := range dashboard.Panels {
 		if ids[panel.ID] || panel.Title == "" || panel.Type != "row" && len(panel.Targets) == 0 {
-			t.Errorf("panel %d %q", panel.ID, panel.Title)
+			t.Errorf("panel %d %q has a duplicate ID, no title, or no query", panel.ID, panel.Title)
 		}
 		ids[panel.ID] = true
 	}

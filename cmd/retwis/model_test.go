@@ -13,8 +13,7 @@ import (
 	"retwis/model"
 )
 
-// modelCmd writes to the database that RETWIS_TOOLKIT_REDIS names, like a program that uses package
-// model.
+// modelCmd uses package model on the database at $RETWIS_TOOLKIT_REDIS, as an application would.
 func modelCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: model NAME EDITION")
@@ -112,7 +111,7 @@ func openPeople[T any](ctx context.Context, client rueidis.Client, opt model.Opt
 	if err != nil {
 		return err
 	}
-	if there, err := people.Has(ctx, "1"); err != nil || there {
+	if exists, err := people.Has(ctx, "1"); err != nil || exists {
 		return err
 	}
 	for i := range 3 {

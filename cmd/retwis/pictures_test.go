@@ -65,7 +65,7 @@ func (s *site) postPictures(t *testing.T, text string) (int, string, error) {
 	return read(s.client.Post(s.url+"/post", form.FormDataContentType(), &body))
 }
 
-// as returns the site as seen by another browser.
+// as signs up a user and returns the site as seen by that user's browser.
 func (s *site) as(t *testing.T, name string) *site {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -108,8 +108,8 @@ func (s *site) wantPictures(t *testing.T, name string) int {
 	return posts
 }
 
-// A site is killed and restarted repeatedly while people upload, post, delete and leave. Each time,
-// each post has its pictures, a check finds only what it deletes, and there are no other files on
+// A site is killed and restarted repeatedly while people upload, post, delete and leave. In the end
+// every post has its pictures, the check finds nothing but leftovers, and no other files are on
 // disk.
 func TestKilledWithPictures(t *testing.T) {
 	t.Parallel()
@@ -125,9 +125,9 @@ func TestKilledWithPictures(t *testing.T) {
 		name := "user" + strconv.Itoa(n)
 		names = append(names, name)
 		person := s.as(t, name)
-		acted := make(chan struct{})
+		done := make(chan struct{})
 		go func() {
-			defer close(acted)
+			defer close(done)
 			person.post("/settings/profile", "bio=here")
 			for i := range 4 {
 				if status, _, err := person.postPictures(t, fmt.Sprint("look ", i)); err != nil || status != http.StatusOK {
@@ -140,16 +140,16 @@ func TestKilledWithPictures(t *testing.T) {
 			}
 			person.post("/settings/delete", "password=engine-engine")
 		}()
-		select { // it takes about 300 ms
-		case <-acted:
+		select { // the goroutine takes about 300 ms
+		case <-done:
 		case <-time.After(time.Duration(rand.IntN(400)) * time.Millisecond):
 		}
 		_ = s.stop(syscall.SIGKILL)
-		<-acted
+		<-done
 		s = serveOn(t, db.URL(), flags...)
 	}
-	// Unfinished work is completed, as if a day had passed. A check of a running site may report
-	// work in progress.
+	// Unfinished work is completed, as if 2 * media.Unused had passed. The site is stopped first,
+	// because the check of a running site may report work in progress.
 	if err := s.stop(syscall.SIGTERM); err != nil {
 		t.Error(err)
 	}
@@ -162,9 +162,9 @@ func TestKilledWithPictures(t *testing.T) {
 	if err := service.RetryTasks(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	swept := 0
+	leftovers := 0
 	_, err = check.Repair(t.Context(), service, check.Options{DeleteFiles: true, Report: func(p check.Problem) {
-		swept++
+		leftovers++
 		if !p.Leftover {
 			t.Errorf("check: %v", p)
 		}
@@ -177,14 +177,15 @@ func TestKilledWithPictures(t *testing.T) {
 	for _, name := range names {
 		posts += s.wantPictures(t, name)
 	}
-	t.Logf("killed %d times: %d posts, %d leftovers", kills, posts, swept)
+	t.Logf("killed %d times: %d posts, %d leftovers", kills, posts, leftovers)
 	n := wantFiles(t, service)
 	if all, _ := filepath.Glob(filepath.Join(dir, "*", "*")); len(all) != n {
-		t.Errorf("on the disk are %v", all)
+		t.Errorf("%d files are on disk, want %d: %v", len(all), n, all)
 	}
 }
 
-// wantFiles checks that the media store of a site has the files of all pictures and no others.
+// wantFiles checks that the media store of a site has the files of all pictures and no others. It
+// returns the number of files.
 func wantFiles(t *testing.T, service *app.App) (n int) {
 	t.Helper()
 	var got, want []string
@@ -205,13 +206,13 @@ func wantFiles(t *testing.T, service *app.App) (n int) {
 	slices.Sort(want)
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
-		t.Errorf("there are %v; want %v", got, want)
+		t.Errorf("stored files = %v, want %v", got, want)
 	}
 	return len(got)
 }
 
-// The database and the pictures are backed up one after the other while people post, and restored
-// elsewhere: each restored post has its pictures.
+// The database and then the pictures are backed up while people post. In the restored site every
+// post has its pictures.
 func TestBackupWhilePicturesArrive(t *testing.T) {
 	t.Parallel()
 	db, dir := redistest.DB(t), t.TempDir()
@@ -263,17 +264,18 @@ func TestBackupWhilePicturesArrive(t *testing.T) {
 	}
 	t.Logf("%d posts before the backup, %d restored, %d in the end", before, posts, posted.Load())
 	if int64(posts) < before {
-		t.Errorf("%d posts are restored; %d were there before the backup", posts, before)
+		t.Errorf("%d posts are restored, want at least the %d from before the backup", posts, before)
 	}
 }
 
-// Two processes share an S3 server, and one of them loses it: its users can read and write, and see
-// that pictures have to wait. Pictures that they delete in the meantime are deleted later.
+// Two processes share an S3 server, and one of them loses its connection. Users of that process can
+// read and write, and get an error for pictures. Pictures that they delete meanwhile are deleted
+// later.
 func TestPicturesWithoutMediaStore(t *testing.T) {
 	t.Parallel()
 	cases := []bool{false}
 	if redistest.Long {
-		cases = append(cases, true) // it takes a minute
+		cases = append(cases, true) // takes a minute
 	}
 	for _, hangs := range cases {
 		t.Run(map[bool]string{false: "refused", true: "hangs"}[hangs], func(t *testing.T) {
@@ -294,35 +296,35 @@ func TestPicturesWithoutMediaStore(t *testing.T) {
 
 			lost.Leave(hangs)
 			if status, _, err := healthy.get(picture); err != nil || status != http.StatusOK {
-				t.Errorf("the process that has it responds with %d, %v", status, err)
+				t.Errorf("a picture from the other process: %d, %v", status, err)
 			}
 			if status, page, err := ben.postPictures(t, "meanwhile"); err != nil || status != http.StatusOK {
-				t.Errorf("%d %v\n%s", status, err, page)
+				t.Errorf("a post with pictures on the other process: %d %v\n%s", status, err, page)
 			}
 			const wait = "Pictures can&#39;t be saved or shown right now"
 			if status, page, err := s.get(picture); err != nil || status != http.StatusServiceUnavailable || !strings.Contains(page, wait) {
-				t.Errorf("the picture: %d %v\n%s", status, err, page)
+				t.Errorf("a picture without the store: %d %v\n%s", status, err, page)
 			}
 			if status, page, err := ada.postPictures(t, "never"); err != nil || status != http.StatusServiceUnavailable || !strings.Contains(page, wait) {
-				t.Errorf("a post with pictures: %d %v\n%s", status, err, page)
+				t.Errorf("a post with pictures without the store: %d %v\n%s", status, err, page)
 			}
 			if status, page, err := ada.post("/post", "status=only+words"); err != nil || status != http.StatusOK {
-				t.Errorf("a post without: %d %v\n%s", status, err, page)
+				t.Errorf("a post without pictures: %d %v\n%s", status, err, page)
 			}
 			if status, page, err := ada.post(first+"/delete", ""); err != nil || status != http.StatusOK {
 				t.Errorf("a deletion: %d %v\n%s", status, err, page)
 			}
 			_, page, _ = healthy.get("/u/ada")
 			if strings.Contains(page, "never") || strings.Contains(page, "before") || !strings.Contains(page, "only words") {
-				t.Errorf("ada has\n%s", page)
+				t.Errorf("the page of ada is\n%s", page)
 			}
 
 			lost.Return()
 			if status, _, err := s.get(picture); err != nil || status != http.StatusOK {
-				t.Errorf("afterwards the picture is %d, %v", status, err)
+				t.Errorf("the picture after the store has returned: %d, %v", status, err)
 			}
 			if status, page, err := ada.postPictures(t, "after"); err != nil || status != http.StatusOK {
-				t.Errorf("%d %v\n%s", status, err, page)
+				t.Errorf("a post after the store has returned: %d %v\n%s", status, err, page)
 			}
 			place, err := files.Open(other.Place, os.Getenv)
 			if err != nil {

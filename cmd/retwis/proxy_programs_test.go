@@ -20,10 +20,10 @@ import (
 	"retwis/internal/redistest"
 )
 
-// The example files for proxies do what docs/operations.md requires of a proxy: forms are accepted
-// on ports other than 443 and with four pictures, a page that another site made the browser request
-// is not compressed, and secret links appear in no access log. Debian's nginx has "gzip on" for all
-// sites.
+// The example configurations of proxies meet the requirements of docs/operations.md: forms are
+// accepted on ports other than 443 and with four pictures, responses to cross-site requests are not
+// compressed, and secret links appear in no access log. nginx runs with "gzip on" for all sites, as
+// on Debian.
 func TestProxyExamples(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"nginx", "caddy"} {
@@ -84,8 +84,8 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-// adapt writes an example file with replaced ports, paths and addresses, each of which must occur
-// in it.
+// adapt returns an example file with replaced ports, paths and addresses. Each replaced text must
+// occur in the file.
 func (p proxied) adapt(name string, replace ...string) string {
 	p.t.Helper()
 	text, err := os.ReadFile("../../deploy/proxy/" + name)
@@ -116,8 +116,8 @@ func (p proxied) nginx() string {
 		"/etc/ssl/retwis/fullchain.pem", filepath.Join(p.dir, "site.crt"), "/etc/ssl/retwis/privkey.pem", filepath.Join(p.dir, "site.key"),
 		"/var/log/nginx/access.log", filepath.Join(p.dir, "access.log"))
 	paths := ""
-	for _, what := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
-		paths += what + "_temp_path " + filepath.Join(p.dir, what) + ";\n"
+	for _, module := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
+		paths += module + "_temp_path " + filepath.Join(p.dir, module) + ";\n"
 	}
 	return p.write("nginx.conf", "daemon off;\nmaster_process off;\npid "+filepath.Join(p.dir, "pid")+";\nerror_log stderr;\nevents {}\nhttp {\n"+
 		paths+"gzip on;\ngzip_proxied any;\naccess_log "+filepath.Join(p.dir, "access.log")+";\ninclude "+p.write("site.conf", site)+";\n}\n")
@@ -164,20 +164,20 @@ func (p proxied) check() {
 		t.Errorf("a page: %d, %s, %q", res.StatusCode, res.Proto, res.Header.Get("Content-Encoding"))
 	}
 	if res := do("GET", "/login", "", "Accept-Encoding", "gzip, zstd, br", "Sec-Fetch-Site", "cross-site"); res.StatusCode != 200 || res.Header.Get("Content-Encoding") != "" {
-		t.Errorf("a page that another site asks for: %d, compressed by %q", res.StatusCode, res.Header.Get("Content-Encoding"))
+		t.Errorf("a page for a cross-site request: %d, compressed by %q", res.StatusCode, res.Header.Get("Content-Encoding"))
 	}
 	form := url.Values{"username": {"ada"}, "password": {"engine-engine"}, "password2": {"engine-engine"}}.Encode()
 	if res := do("POST", "/register", form, "Origin", origin); res.StatusCode != http.StatusSeeOther {
-		t.Errorf("a form at another port: %d", res.StatusCode)
+		t.Errorf("a form on another port: %d", res.StatusCode)
 	}
 	if res := do("POST", "/login", form, "Origin", "https://evil.example"); res.StatusCode != http.StatusForbidden {
 		t.Errorf("a form of another site: %d", res.StatusCode)
 	}
 	p.site.waitForLog(t, "origin=https://evil.example")
 	if !strings.Contains(p.site.err.String(), "host=retwis.example.com:"+p.secure) {
-		t.Errorf("the log does not name the host: %s", p.site.err.String())
+		t.Errorf("the log does not contain the host: %s", p.site.err.String())
 	}
-	// Without a session it is refused, once all of it has arrived.
+	// Without a session the upload is refused, but only after all of it has arrived.
 	picture := "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"photo.jpg\"\r\n\r\n" + strings.Repeat("x", 16<<20) + "\r\n"
 	if res := do("POST", "/media", strings.Repeat(picture, 4)+"--x--\r\n", "Origin", origin, "Content-Type", "multipart/form-data; boundary=x"); res.StatusCode != http.StatusUnauthorized {
 		t.Errorf("four pictures: %d", res.StatusCode)
@@ -192,12 +192,12 @@ func (p proxied) check() {
 		var err error
 		logged, err = os.ReadFile(filepath.Join(p.dir, "access.log"))
 		if err == nil && !strings.Contains(string(logged), "/timeline") {
-			return fmt.Errorf("the access log lacks a page: %s", logged)
+			return fmt.Errorf("the access log lacks /timeline: %s", logged)
 		}
 		return nil // Caddy has no access log
 	})
-	if own, _ := os.ReadFile(filepath.Join(p.dir, "log")); strings.Contains(string(logged)+string(own), "SECRETSECRET") {
-		t.Errorf("the log of the proxy has a secret: %s%s", logged, own)
+	if proxyLog, _ := os.ReadFile(filepath.Join(p.dir, "log")); strings.Contains(string(logged)+string(proxyLog), "SECRETSECRET") {
+		t.Errorf("a log of the proxy contains a secret: %s%s", logged, proxyLog)
 	}
 }
 
@@ -212,7 +212,7 @@ func (p proxied) wait() {
 	})
 }
 
-// until calls a function until it succeeds.
+// until calls try until it succeeds.
 func (p proxied) until(try func() error) {
 	p.t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)

@@ -28,11 +28,11 @@ import (
 
 func TestMain(m *testing.M) {
 	redistest.Parallel(4)
-	// Most programs end before there is garbage: without this, they spend a third of their time
-	// looking for it.
+	// Most programs end before they have much garbage. With the default, they spend a third of
+	// their time in garbage collection.
 	os.Setenv("GOGC", "400")
-	// Do not read the settings of a package installed on this machine. Commands in scripts run here
-	// too, with their own settings.
+	// Ignore the settings file of a package installed on this machine. Commands in scripts run
+	// TestMain too, with a RETWIS_ENV_FILE of their own.
 	if _, ok := os.LookupEnv("RETWIS_ENV_FILE"); !ok {
 		os.Setenv("RETWIS_ENV_FILE", os.DevNull)
 	}
@@ -44,24 +44,26 @@ func TestMain(m *testing.M) {
 //
 //	exits N COMMAND...   runs a command that must end with this exit code
 //	serve FLAGS...       starts "retwis serve" on a free port
-//	end [TERM|INT|KILL]  ends it; serve.out and serve.err hold what it wrote
-//	rotate FILE          rotates a log as logrotate does, and waits for the new file
+//	end [TERM|INT|KILL]  ends the site; serve.out and serve.err hold its output
+//	rotate FILE TEXT     waits until a log contains TEXT, rotates the log as logrotate
+//	                     does, and waits for the new file
 //	get [STATUS] PATH    prints a page, whose status must be STATUS (200)
 //	post PATH FORM       sends a form, and prints the page that it leads to
 //	upload PATH FIELD... sends a form of NAME=VALUE and NAME=@FILE
 //	follow PATTERN PATH  follows the first matching link on a page and prints the target
-//	cookie NAME=VALUE    gives the browser a cookie
+//	cookie NAME=VALUE    sets a cookie in the browser
 //	admin PATH           prints a page for operators, with --admin-addr
 //	posts PATH           prints the posts on a page, without their times
 //	redis COMMAND...     sends a command to the server of the script's site
 //	model NAME EDITION   opens a model of people with package model, and creates
-//	                     three records if there are none; editions are 1, 2,
-//	                     and 3, which has a computed index
-//	takeport             occupies a port until the script ends: $TAKEN
+//	                     three records if there are none; see modelCmd for the
+//	                     editions
+//	takeport             occupies a port until the script ends, and sets $TAKEN to
+//	                     its address
 //
-// Three independent servers are at $NODES, their sockets at $SOCKETS, the first at
-// $SOCKET, the second at $SOCKET2. All scripts share them, so each script that stores
-// something there uses its own database number.
+// $NODES lists the URLs of three independent servers and $SOCKETS their sockets; $SOCKET
+// is the first socket, $SOCKET2 the second. All scripts share the servers, so each script
+// that stores data there uses its own database number.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	redistest.Require(t)
@@ -117,7 +119,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// running holds the site of a script. It is also the key under which the script stores it.
+// running holds the site of a script. The empty value is the key of the *running in the values of a
+// script.
 type running struct{ site *site }
 
 func current(ts *testscript.TestScript) *running { return ts.Value(running{}).(*running) }
@@ -125,7 +128,7 @@ func current(ts *testscript.TestScript) *running { return ts.Value(running{}).(*
 func siteOf(ts *testscript.TestScript) *site {
 	s := current(ts).site
 	if s == nil {
-		ts.Fatalf("there is no site: serve comes first")
+		ts.Fatalf("no site is running: use serve first")
 	}
 	return s
 }
@@ -149,8 +152,8 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// passedOn are the variables that a script can set for its site.
-var passedOn = []string{
+// siteVariables lists the variables that a script can set for its site.
+var siteVariables = []string{
 	"PATH", "HOME", "TMPDIR", "XDG_DATA_HOME", "GOGC", "GORACE",
 	"RETWIS_ADMIN_ADDR", "RETWIS_DEMO", "RETWIS_LOG_FORMAT", "RETWIS_LOG_LEVEL",
 	"RETWIS_ENV_FILE", "RETWIS_REDIS", "RETWIS_REDIS_SERVER", "RETWIS_SECURE_COOKIES",
@@ -161,7 +164,7 @@ func serveCmd(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: serve FLAGS..., once before each end")
 	}
 	var env []string
-	for _, name := range passedOn {
+	for _, name := range siteVariables {
 		env = append(env, name+"="+ts.Getenv(name))
 	}
 	s, err := startSite(ts.MkAbs("."), env, args...)
@@ -213,7 +216,7 @@ func rotateCmd(ts *testscript.TestScript, neg bool, args []string) {
 			}
 		}
 	}
-	// A client gets its response before the line is written.
+	// The log line is written after the client gets its response.
 	until(func() bool {
 		log, err := os.ReadFile(path)
 		ts.Check(err)
@@ -340,7 +343,7 @@ func postsCmd(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// redisCmd uses the server's socket, without retwis and without redis-cli, which a machine with
+// redisCmd sends a command through the server's socket, without redis-cli, which a machine with
 // Valkey may not have.
 func redisCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {

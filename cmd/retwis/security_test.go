@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// asvs is the number of requirements of levels 1 and 2 in each section of version 5.0.0. They come
-// first in their section, before those of level 3.
+// asvs lists the number of requirements of levels 1 and 2 in each section of ASVS 5.0.0. In each
+// section, these requirements precede those of level 3.
 const asvs = `1.1:2 1.2:9 1.3:11 1.4:3 1.5:2 2.1:3 2.2:3 2.3:4 2.4:1 3.2:2 3.3:4 3.4:6 3.5:5 3.7:2
 4.1:3 4.2:1 4.3:2 4.4:4 5.1:1 5.2:3 5.3:2 5.4:3 6.1:3 6.2:12 6.3:4 6.4:4 6.5:5 6.6:3 6.8:4
 7.1:3 7.2:4 7.3:2 7.4:5 7.5:2 7.6:2 8.1:2 8.2:3 8.3:1 8.4:1 9.1:3 9.2:4
@@ -28,7 +28,7 @@ var (
 )
 
 // TestSecurityTable checks that docs/security.md lists every requirement once, and that the files
-// and tests it names exist.
+// and tests named there exist.
 func TestSecurityTable(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/security.md")
@@ -52,7 +52,7 @@ func TestSecurityTable(t *testing.T) {
 			}
 		}
 	}
-	all := 0
+	total := 0
 	for _, section := range strings.Fields(asvs) {
 		name, digits, _ := strings.Cut(section, ":")
 		chapter, _, _ := strings.Cut(name, ".")
@@ -61,15 +61,15 @@ func TestSecurityTable(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range count {
-			all++
+			total++
 			number := fmt.Sprintf("%s.%d", name, i+1)
 			if n := found[number] + found[name] + found[chapter]; n != 1 {
 				t.Errorf("requirement %s is in %d rows, want 1", number, n)
 			}
 		}
 	}
-	if all != 253 {
-		t.Errorf("%d requirements, want 253", all)
+	if total != 253 {
+		t.Errorf("%d requirements, want 253", total)
 	}
 }
 
@@ -94,7 +94,7 @@ func testsOfTheRepository(t *testing.T) map[string]bool {
 		return err
 	})
 	if err != nil || len(all) < 100 {
-		t.Fatalf("%d tests found: %v", len(all), err)
+		t.Fatalf("found %d tests, want at least 100: %v", len(all), err)
 	}
 	return all
 }

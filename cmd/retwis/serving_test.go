@@ -28,7 +28,7 @@ import (
 	"retwis/internal/redistest"
 )
 
-// serveOn starts a site on a database of the test's own.
+// serveOn starts a site on the database at url.
 func serveOn(t *testing.T, url string, args ...string) *site {
 	t.Helper()
 	s, err := startSite(t.TempDir(), append(os.Environ(), "RETWIS_REDIS="+url), args...)
@@ -76,8 +76,8 @@ func clientOver(t *testing.T, config *tls.Config) *http.Client {
 	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// HTTPS with certificate files: HTTP/2, the headers of every response, the redirect from plain
-// HTTP, and a new certificate without a restart.
+// A site with certificate files serves HTTP/2, adds its headers to every response, redirects plain
+// HTTP, and uses a new certificate without a restart.
 func TestServeTLS(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -106,7 +106,7 @@ func TestServeTLS(t *testing.T) {
 		h := response.Header
 		if response.ProtoMajor != 2 || status != 0 && response.StatusCode != status ||
 			h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Strict-Transport-Security") != "max-age=31536000; includeSubDomains" {
-			t.Errorf("%s: %s %d %v", path, response.Proto, response.StatusCode, h)
+			t.Errorf("%s: protocol %s, status %d, header %v", path, response.Proto, response.StatusCode, h)
 		}
 	}
 
@@ -137,7 +137,7 @@ func TestServeTLS(t *testing.T) {
 		t.Errorf("redirect: %d %q, want %q", response.StatusCode, response.Header.Get("Location"), want)
 	}
 
-	// A new pair is used without a restart.
+	// A new certificate is used without a restart.
 	newPool := writePair(t, cert, key, 2)
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -201,14 +201,15 @@ func unixClient(t *testing.T, path string) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// A Unix socket: its permissions, the address of clients, and existing files at its path.
+// TestServeUnix checks the permissions of a Unix socket, the logged addresses of clients, and the
+// handling of existing files at the path of the socket.
 func TestServeUnix(t *testing.T) {
 	t.Parallel()
 	db, path := redistest.DB(t).URL(), filepath.Join(socketDir(t), "retwis.sock")
 	flags := []string{"--addr", "unix:" + path, "--socket-mode", "0600", "--trusted-proxies", "127.0.0.0/8", "--access-log", "json", "--drain", "1ms"}
 	s := serveOn(t, db, flags...)
 	if info, err := os.Stat(path); err != nil || info.Mode() != os.ModeSocket|0o600 {
-		t.Errorf("%v, %v", info.Mode(), err)
+		t.Errorf("mode of the socket: %v, %v; want 0600", info.Mode(), err)
 	}
 	request, err := http.NewRequest(http.MethodGet, "http://retwis.example.com/timeline", http.NoBody)
 	if err != nil {
@@ -217,7 +218,7 @@ func TestServeUnix(t *testing.T) {
 	request.Header.Set("X-Forwarded-For", "192.0.2.7")
 	status, page, err := read(unixClient(t, path).Do(request))
 	if err != nil || status != 200 || !strings.Contains(page, "Retwis") {
-		t.Fatalf("%d, %v", status, err)
+		t.Fatalf("GET /timeline: %d, %v", status, err)
 	}
 	if err := s.waitFor(func() bool { return strings.Contains(s.out.String(), `"address":"192.0.2.7"`) }); err != nil {
 		t.Error(err)
@@ -225,7 +226,7 @@ func TestServeUnix(t *testing.T) {
 	// Another process does not take over the socket.
 	out, err := exec.Command("retwis", "serve", "--redis", db, "--addr", "unix:"+path).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "Another process serves this socket") {
-		t.Errorf("%v: %s", err, out)
+		t.Errorf("retwis serve: %v, want another error: %s", err, out)
 	}
 	// A killed process leaves its socket behind.
 	_ = s.stop(syscall.SIGKILL)
@@ -234,7 +235,7 @@ func TestServeUnix(t *testing.T) {
 	}
 	s = serveOn(t, db, flags...)
 	if status, _, err := read(unixClient(t, path).Get("http://x/healthz")); err != nil || status != 200 {
-		t.Errorf("%d, %v", status, err)
+		t.Errorf("GET /healthz: %d, %v", status, err)
 	}
 	if err := s.stop(syscall.SIGTERM); err != nil {
 		t.Error(err)
@@ -248,19 +249,19 @@ func TestServeUnix(t *testing.T) {
 	}
 	out, err = exec.Command("retwis", "serve", "--redis", db, "--addr", "unix:"+path).CombinedOutput()
 	if content, _ := os.ReadFile(path); err == nil || !strings.Contains(string(out), "is not a socket") || string(content) != "precious" {
-		t.Errorf("%v: %s", err, out)
+		t.Errorf("retwis serve: %v, want another error: %s", err, out)
 	}
 }
 
-// systemd passes the socket and is notified when the service starts, is alive and stops.
+// systemd passes the socket, and is notified when the service starts, is alive and stops.
 func TestServeSystemd(t *testing.T) {
 	t.Parallel()
 	db, dir := redistest.DB(t).URL(), socketDir(t)
-	notes, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(dir, "notify"), Net: "unixgram"})
+	notifications, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(dir, "notify"), Net: "unixgram"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer notes.Close()
+	defer notifications.Close()
 	file, addr := listeningSocket(t)
 	cmd := exec.Command("sh", "-c", `LISTEN_PID=$$ exec "$0" "$@"`, "retwis", "serve", "--addr", "systemd:web", "--redis", db)
 	cmd.Env = append(os.Environ(), "NOTIFY_SOCKET="+filepath.Join(dir, "notify"), "WATCHDOG_USEC=20000", "LISTEN_FDS=1", "LISTEN_FDNAMES=web", "INVOCATION_ID=1")
@@ -271,39 +272,39 @@ func TestServeSystemd(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = s.stop(syscall.SIGKILL) })
 	if s.url != "http://"+addr {
-		t.Errorf("it listens on %s, not on %s", s.url, addr)
+		t.Errorf("the site listens on %s, want http://%s", s.url, addr)
 	}
 	if status, _, err := s.get("/healthz"); err != nil || status != 200 {
-		t.Errorf("%d, %v", status, err)
+		t.Errorf("GET /healthz: %d, %v", status, err)
 	}
-	heard := func(want string) {
+	expect := func(want string) {
 		t.Helper()
 		for {
 			b := make([]byte, 100)
-			n, err := notes.Read(b)
+			n, err := notifications.Read(b)
 			if err != nil {
-				t.Fatalf("%q: %v", want, err)
+				t.Fatalf("waiting for %q: %v", want, err)
 			}
 			if string(b[:n]) == want {
 				return
 			}
 		}
 	}
-	heard("READY=1")
-	heard("WATCHDOG=1")
-	heard("WATCHDOG=1")
+	expect("READY=1")
+	expect("WATCHDOG=1")
+	expect("WATCHDOG=1")
 	if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil { // "systemctl reload" does not stop the service
 		t.Fatal(err)
 	}
-	heard("WATCHDOG=1")
+	expect("WATCHDOG=1")
 	if err := s.stop(syscall.SIGTERM); err != nil {
 		t.Error(err)
 	}
-	heard("STOPPING=1")
+	expect("STOPPING=1")
 
 	out, err := exec.Command("retwis", "serve", "--redis", db, "--addr", "systemd:").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "systemd passed no socket") {
-		t.Errorf("%v: %s", err, out)
+		t.Errorf("retwis serve: %v, want another error: %s", err, out)
 	}
 }
 
@@ -324,7 +325,7 @@ func listeningSocket(t *testing.T) (file *os.File, addr string) {
 }
 
 // While systemd holds the socket, a restart refuses no connection: clients wait for the next
-// process. The process finds the socket of retwis.socket without being told to.
+// process. The process uses the socket of retwis.socket without --addr.
 func TestRestartRefusesNobody(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t).URL()
@@ -343,12 +344,12 @@ func TestRestartRefusesNobody(t *testing.T) {
 	s := start()
 	stop, answered, during := make(chan struct{}), make(chan int), new(atomic.Bool)
 	go func() {
-		n, across := 0, 0
+		n, overlapping := 0, 0
 		client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 		for {
 			select {
 			case <-stop:
-				answered <- across
+				answered <- overlapping
 				return
 			default:
 			}
@@ -359,7 +360,7 @@ func TestRestartRefusesNobody(t *testing.T) {
 			}
 			n++
 			if began || during.Load() {
-				across++
+				overlapping++
 			}
 		}
 	}()
@@ -370,25 +371,25 @@ func TestRestartRefusesNobody(t *testing.T) {
 		}
 		s = start()
 		if status, _, err := s.get("/healthz"); err != nil || status != http.StatusOK {
-			t.Errorf("%d, %v", status, err)
+			t.Errorf("GET /healthz: %d, %v", status, err)
 		}
 		during.Store(false)
 	}
 	close(stop)
 	if n := <-answered; n < 3 {
-		t.Errorf("%d requests during three restarts", n)
+		t.Errorf("%d requests during three restarts, want at least 3", n)
 	}
 }
 
-// Clients that switch to another process when one is no longer ready see no errors while it stops,
-// even in the middle of their work.
+// Clients that switch to another process when their process is no longer ready see no errors while
+// it stops.
 func TestStopWithoutErrors(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t).URL()
 	// Clients have plenty of time to switch to the other process.
 	old, next := serveOn(t, db, "--drain", "1h"), serveOn(t, db)
 	if status, page, err := old.post("/register", "username=ada&password=engine-engine&password2=engine-engine"); err != nil || status != 200 {
-		t.Fatalf("%d, %v: %s", status, err, page)
+		t.Fatalf("sign up: %d, %v: %s", status, err, page)
 	}
 	var ready atomic.Pointer[site] // the process that the load balancer uses
 	ready.Store(old)
@@ -423,7 +424,7 @@ func TestStopWithoutErrors(t *testing.T) {
 				var err error
 				if n%4 == 0 && i == 0 {
 					var body io.Reader = bytes.NewReader([]byte(fmt.Sprintf("status=post+%d", n)))
-					request, _ := http.NewRequest(http.MethodPost, to.url+"/post", io.NopCloser(body)) // not to be repeated
+					request, _ := http.NewRequest(http.MethodPost, to.url+"/post", io.NopCloser(body)) // without GetBody, so that the client does not retry
 					request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 					status, _, err = read(client.Do(request))
 				} else {
@@ -453,7 +454,7 @@ func TestStopWithoutErrors(t *testing.T) {
 	until(&after, 200)
 	stop()
 	wg.Wait()
-	// Clients that have not noticed are served until the end.
+	// Clients that have not switched are served until the end.
 	if status, _, err := old.get("/timeline"); err != nil || status != http.StatusOK {
 		t.Errorf("a process that is no longer ready: %d, %v", status, err)
 	}

@@ -16,15 +16,15 @@ import (
 	"time"
 )
 
-// hung is closed shortly before go test ends the run: what has not happened by then never will, and
-// there is enough time left to print why. Nothing else limits how long a test waits.
+// hung returns a channel that is closed when nine tenths of the timeout of go test have passed.
+// This leaves time to report what a test waited for. Tests wait without any other limit.
 var hung = sync.OnceValue(func() <-chan struct{} {
-	late := make(chan struct{})
+	expired := make(chan struct{})
 	limit, ok := flag.Lookup("test.timeout").Value.(flag.Getter).Get().(time.Duration)
 	if ok && limit > 0 {
-		time.AfterFunc(limit-limit/10, func() { close(late) })
+		time.AfterFunc(limit-limit/10, func() { close(expired) })
 	}
-	return late
+	return expired
 })
 
 // site is a running "retwis serve".
@@ -38,8 +38,8 @@ type site struct {
 	client *http.Client
 }
 
-// startSite runs "retwis serve" in a directory, on a free port. It returns once the site is
-// listening, or fails with its output if the site ends before that.
+// startSite runs "retwis serve" in a directory, on a free port. It returns when the site is
+// listening. If the site ends before that, the error has its output.
 func startSite(dir string, env []string, args ...string) (*site, error) {
 	cmd := exec.Command("retwis", append([]string{"serve"}, args...)...)
 	cmd.Dir = dir
@@ -47,7 +47,7 @@ func startSite(dir string, env []string, args ...string) (*site, error) {
 	return startCommand(cmd)
 }
 
-// startCommand is like startSite for a given command.
+// startCommand is like startSite but runs a given command.
 func startCommand(cmd *exec.Cmd) (*site, error) {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -63,12 +63,12 @@ func startCommand(cmd *exec.Cmd) (*site, error) {
 		s.status = cmd.Wait()
 		close(s.ended)
 	}()
-	return s, s.waitUntilItListens()
+	return s, s.waitUntilListening()
 }
 
 var listening = regexp.MustCompile(`(?m)^retwis: listening on ((?:https?://|unix:)\S+), data in .+\n`)
 
-func (s *site) waitUntilItListens() error {
+func (s *site) waitUntilListening() error {
 	return s.waitFor(func() bool {
 		found := listening.FindStringSubmatch(s.out.String())
 		if found != nil {
@@ -87,15 +87,15 @@ func (s *site) waitFor(done func() bool) error {
 		case <-s.ended:
 			return fmt.Errorf("retwis serve ended: %w\n%s%s", s.status, s.out.String(), s.err.String())
 		case <-hung():
-			return errors.Join(fmt.Errorf("retwis serve did not print the expected output, but\n%s%s", s.out.String(), s.err.String()),
+			return errors.Join(fmt.Errorf("retwis serve did not print the expected output; it printed\n%s%s", s.out.String(), s.err.String()),
 				s.stop(syscall.SIGKILL))
 		}
 	}
 	return nil
 }
 
-// stop sends a signal and waits until the site ends. It returns an error unless the exit code is 0;
-// after SIGKILL any exit is fine.
+// stop sends a signal and waits until the site ends. It returns an error unless the exit code is 0
+// or the signal is SIGKILL.
 func (s *site) stop(signal syscall.Signal) error {
 	if err := s.cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -118,10 +118,10 @@ func (s *site) dump() error {
 	return errors.Join(fmt.Errorf("retwis serve does not end\n%s", s.err.String()), err)
 }
 
-// get returns the page at a path, as a browser with cookies sees it.
+// get returns the status and the page at a path, as a browser with cookies sees it.
 func (s *site) get(path string) (int, string, error) { return read(s.client.Get(s.url + path)) }
 
-// post sends an encoded form and returns the page that it leads to.
+// post sends an encoded form and returns the status and the page after redirects.
 func (s *site) post(path, form string) (int, string, error) {
 	return read(s.client.Post(s.url+path, "application/x-www-form-urlencoded", strings.NewReader(form)))
 }
@@ -135,7 +135,7 @@ func read(res *http.Response, err error) (int, string, error) {
 	return res.StatusCode, string(body), err
 }
 
-// output collects what a process writes and notifies readers.
+// output collects what a process writes and notifies a waiting reader.
 type output struct {
 	mu   sync.Mutex
 	text strings.Builder

@@ -13,9 +13,9 @@ import (
 	"retwis/internal/redistest"
 )
 
-// slowPost is a post whose text has only partly reached the site.
+// slowPost is a post request of which the site has received only the header.
 type slowPost struct {
-	rest  *io.PipeWriter
+	body  *io.PipeWriter
 	reply chan reply
 }
 
@@ -25,18 +25,18 @@ type reply struct {
 	err    error
 }
 
-// signUpAndBegin signs a user up and starts a post. When it returns, the site is waiting for the
-// rest of the post.
+// signUpAndBegin signs a user up and starts a post. When signUpAndBegin returns, the site is
+// waiting for the body of the post.
 func signUpAndBegin(t *testing.T, s *site) slowPost {
 	t.Helper()
 	if status, page, err := s.post("/register", "username=ada&password=engine-engine&password2=engine-engine"); err != nil || status != http.StatusOK {
 		t.Fatalf("sign up: %d %v\n%s", status, err, page)
 	}
 	reading := make(chan struct{})
-	body, rest := io.Pipe()
+	reader, writer := io.Pipe()
 	request, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
 		Got100Continue: func() { close(reading) },
-	}), http.MethodPost, s.url+"/post", body)
+	}), http.MethodPost, s.url+"/post", reader)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,10 +45,10 @@ func signUpAndBegin(t *testing.T, s *site) slowPost {
 	client := *s.client
 	client.Transport = &http.Transport{ExpectContinueTimeout: time.Hour}
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	p := slowPost{rest: rest, reply: make(chan reply, 1)}
+	p := slowPost{body: writer, reply: make(chan reply, 1)}
 	go func() {
 		status, page, err := read(client.Do(request))
-		rest.CloseWithError(io.ErrClosedPipe)
+		writer.CloseWithError(io.ErrClosedPipe)
 		p.reply <- reply{status, page, err}
 	}()
 	select {
@@ -76,7 +76,7 @@ func serveIn(t *testing.T, dir string) *site {
 func (s *site) waitForLog(t *testing.T, text string) {
 	t.Helper()
 	if err := s.waitFor(func() bool { return strings.Contains(s.err.String(), text) }); err != nil {
-		t.Fatalf("the log should say %q: %v", text, err)
+		t.Fatalf("the log lacks %q: %v", text, err)
 	}
 }
 
@@ -89,19 +89,19 @@ func TestStopFinishesRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.waitForLog(t, "stopping")
-	if _, err := io.WriteString(post.rest, "status=Begun+before+the+end"); err != nil {
+	if _, err := io.WriteString(post.body, "status=Begun+before+the+end"); err != nil {
 		t.Fatal(err)
 	}
-	post.rest.Close()
+	post.body.Close()
 	if r := <-post.reply; r.err != nil || r.status != http.StatusSeeOther {
-		t.Fatalf("the post that was in flight was answered with %d %v\n%s", r.status, r.err, r.page)
+		t.Fatalf("the post in flight was answered with %d %v, want 303\n%s", r.status, r.err, r.page)
 	}
 	<-s.ended
 	if s.status != nil {
-		t.Fatalf("a site that was told to stop ended with %v\n%s", s.status, s.err.String())
+		t.Fatalf("after SIGTERM the site ended with %v\n%s", s.status, s.err.String())
 	}
 	if _, page, err := serveIn(t, dir).get("/u/ada"); err != nil || !strings.Contains(page, "Begun before the end") {
-		t.Fatalf("the post is not there: %v\n%s", err, page)
+		t.Fatalf("the post is missing: %v\n%s", err, page)
 	}
 }
 
@@ -114,7 +114,7 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.waitForLog(t, "stopping")
-	// The program stops catching signals a moment after the first, so another one may be needed.
+	// The program stops catching signals shortly after the first one, so several may be needed.
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for ended := false; !ended; {
@@ -125,11 +125,11 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 			ended = true
 		}
 	}
-	// If it had waited for the post until its timeout, it would have an exit code.
+	// If the site had waited for the post until its timeout, the site would have an exit code.
 	if state, ok := s.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || state.Signal() != syscall.SIGTERM {
 		t.Fatalf("a second signal did not end the site: %v\n%s", s.status, s.err.String())
 	}
 	if status, _, err := serveIn(t, dir).get("/u/ada"); err != nil || status != http.StatusOK {
-		t.Fatalf("the account is not there: %d %v", status, err)
+		t.Fatalf("the account is missing: %d %v", status, err)
 	}
 }

@@ -34,6 +34,7 @@ func (Job) Indexes() []model.Index[Job] {
 	return []model.Index[Job]{model.Computed("word", func(j Job) []string { return words(j.Title) })}
 }
 
+// words returns the words of a text in lower case.
 func words(text string) []string { return strings.Fields(strings.ToLower(text)) }
 
 // Filter selects jobs. Zero fields match all jobs.
@@ -87,7 +88,7 @@ func (b Board) query(f Filter) *model.Query[Job] {
 	return b.Store.Find(conds...).Newest()
 }
 
-// Search returns the page after a cursor of the jobs that match a filter, and counts all of them.
+// Search returns the page of matching jobs after a cursor, with counts of all matching jobs.
 func (b Board) Search(ctx context.Context, f Filter, after string, n int) (Page, error) {
 	query := b.query(f)
 	found, err := query.After(after).Limit(n).Page(ctx)

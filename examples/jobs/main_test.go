@@ -52,18 +52,18 @@ func TestBoard(t *testing.T) {
 			"change": func(t *rapid.T) {
 				job := drawJob(t)
 				job.ID = rapid.Int64Range(1, int64(len(jobs)+2)).Draw(t, "id")
-				_, known := jobs[job.ID]
-				if _, err := b.Store.Save(ctx, job); known && err != nil || !known && !errors.Is(err, model.ErrNotFound) {
+				_, exists := jobs[job.ID]
+				if _, err := b.Store.Save(ctx, job); exists && err != nil || !exists && !errors.Is(err, model.ErrNotFound) {
 					t.Fatalf("change %d: %v", job.ID, err)
 				}
-				if known {
+				if exists {
 					jobs[job.ID] = job
 				}
 			},
 			"remove": func(t *rapid.T) {
 				id := rapid.Int64Range(1, int64(len(jobs)+2)).Draw(t, "id")
-				_, known := jobs[id]
-				if err := b.Store.Delete(ctx, strconv.FormatInt(id, 10)); known && err != nil || !known && !errors.Is(err, model.ErrNotFound) {
+				_, exists := jobs[id]
+				if err := b.Store.Delete(ctx, strconv.FormatInt(id, 10)); exists && err != nil || !exists && !errors.Is(err, model.ErrNotFound) {
 					t.Fatalf("remove %d: %v", id, err)
 				}
 				delete(jobs, id)
@@ -81,6 +81,7 @@ var (
 	tags      = []string{"go", "redis", "sql", "sql:redis", "x\ny"}
 )
 
+// drawJob returns a random job.
 func drawJob(t *rapid.T) Job {
 	return Job{
 		Title: rapid.SampledFrom(titles).Draw(t, "title"), Company: rapid.SampledFrom(companies).Draw(t, "company"),
@@ -90,6 +91,7 @@ func drawJob(t *rapid.T) Job {
 	}
 }
 
+// drawFilter returns a random filter.
 func drawFilter(t *rapid.T) Filter {
 	optional := func(values []string) *rapid.Generator[string] {
 		return rapid.SampledFrom(append([]string{"", "", ""}, values...))
@@ -103,7 +105,7 @@ func drawFilter(t *rapid.T) Filter {
 	}
 }
 
-// checkSearch reads all pages of a random search.
+// checkSearch compares all pages of a random search with the jobs in memory.
 func checkSearch(t *rapid.T, ctx context.Context, b Board, jobs map[int64]Job) {
 	f := drawFilter(t)
 	var want []Job
@@ -121,37 +123,38 @@ func checkSearch(t *rapid.T, ctx context.Context, b Board, jobs map[int64]Job) {
 		}
 	}
 	n := rapid.IntRange(1, 10).Draw(t, "n")
-	var all []int64
+	var got []int64
 	for next, more := "", true; more; more = next != "" {
 		page, err := b.Search(ctx, f, next, n)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, job := range page.Jobs {
-			all = append(all, job.ID)
+			got = append(got, job.ID)
 		}
 		next = page.Next
 		if len(page.Jobs) > n || next != "" && len(page.Jobs) < n {
-			t.Fatalf("%d jobs on a page of %d", len(page.Jobs), n)
+			t.Fatalf("a page has %d jobs, want %d", len(page.Jobs), n)
 		}
 		if page.Total != int64(len(want)) || fmt.Sprint(page.Facets) != fmt.Sprint(facets) {
 			t.Fatalf("%+v: %d jobs, %v; want %d, %v", f, page.Total, page.Facets, len(want), facets)
 		}
-		if len(all) > len(want) {
+		if len(got) > len(want) {
 			break
 		}
 	}
 	if f.BySalary {
-		if !slices.IsSortedFunc(all, func(a, b int64) int { return -cmp.Compare(jobs[a].Salary, jobs[b].Salary) }) {
-			t.Fatalf("not sorted by salary: %v", all)
+		if !slices.IsSortedFunc(got, func(a, b int64) int { return -cmp.Compare(jobs[a].Salary, jobs[b].Salary) }) {
+			t.Fatalf("the jobs %v are not sorted by salary", got)
 		}
-		slices.SortFunc(all, func(a, b int64) int { return -cmp.Compare(a, b) })
+		slices.SortFunc(got, func(a, b int64) int { return -cmp.Compare(a, b) })
 	}
-	if !slices.EqualFunc(all, want, func(id int64, job Job) bool { return id == job.ID }) {
-		t.Fatalf("%+v: %v; want %v", f, all, want)
+	if !slices.EqualFunc(got, want, func(id int64, job Job) bool { return id == job.ID }) {
+		t.Fatalf("%+v: %v; want %v", f, got, want)
 	}
 }
 
+// matches reports whether the filter selects a job.
 func (f Filter) matches(job Job) bool {
 	words := strings.Fields(strings.ToLower(job.Title))
 	for _, word := range strings.Fields(strings.ToLower(f.Words)) {

@@ -21,6 +21,7 @@ import (
 	"retwis/model"
 )
 
+// maxDevices is the maximum number of devices on which a user is logged in.
 const maxDevices = 3
 
 // Session is a device on which a user of a tenant is logged in.
@@ -46,7 +47,7 @@ func open(ctx context.Context, client rueidis.Client, tenant string, idle time.D
 	return &Sessions{store, tenant, idle}, err
 }
 
-// find returns a query for sessions of the tenant. All reads use it.
+// find returns a query for sessions of the tenant. All reads use find.
 func (s *Sessions) find(conds ...model.Cond) *model.Query[Session] {
 	return s.store.Find(append(conds, model.Eq("tenant", s.tenant))...)
 }
@@ -56,7 +57,8 @@ func (s *Sessions) ofUser(user string) *model.Query[Session] {
 	return s.find(model.Eq("user", user)).Newest()
 }
 
-// Login starts a session and returns its token. If the user has too many, it ends the oldest ones.
+// Login starts a session and returns its token. If the user has too many sessions, Login ends the
+// oldest.
 func (s *Sessions) Login(ctx context.Context, user, device string) (string, error) {
 	token := rand.Text()
 	_, err := s.store.Create(ctx, Session{

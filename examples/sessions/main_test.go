@@ -38,7 +38,7 @@ func TestSessions(t *testing.T) {
 		if err := client.Do(ctx, client.B().Flushdb().Build()).Error(); err != nil {
 			t.Fatal(err)
 		}
-		// Names that are ambiguous when joined.
+		// Joined, some of these names are ambiguous.
 		tenants, users := []string{"a", "a:b", "*"}, []string{"c", "b:c", "ü \n"}
 		stores := map[string]*Sessions{}
 		for _, tenant := range tenants {
@@ -49,56 +49,56 @@ func TestSessions(t *testing.T) {
 		tenant, user := rapid.SampledFrom(tenants), rapid.SampledFrom(users)
 		t.Repeat(map[string]func(*rapid.T){
 			"login": func(t *rapid.T) {
-				at, user := tenant.Draw(t, "tenant"), user.Draw(t, "user")
+				tenantID, user := tenant.Draw(t, "tenant"), user.Draw(t, "user")
 				device := fmt.Sprint("device", len(tokens))
-				token := exampletest.Must[string](t)(stores[at].Login(ctx, user, device))
+				token := exampletest.Must[string](t)(stores[tenantID].Login(ctx, user, device))
 				tokens = append(tokens, token)
-				live[at] = append(live[at], session{token, user, device})
-				oldest := func(s session) bool { return s.user == user }
-				if devices := ofUser(live[at], user); len(devices) > maxDevices {
-					first := slices.IndexFunc(live[at], oldest)
-					live[at] = slices.Delete(live[at], first, first+1)
+				live[tenantID] = append(live[tenantID], session{token, user, device})
+				byUser := func(s session) bool { return s.user == user }
+				if devices := ofUser(live[tenantID], user); len(devices) > maxDevices {
+					first := slices.IndexFunc(live[tenantID], byUser)
+					live[tenantID] = slices.Delete(live[tenantID], first, first+1)
 				}
 			},
 			"use": func(t *rapid.T) {
-				at := tenant.Draw(t, "tenant")
+				tenantID := tenant.Draw(t, "tenant")
 				token := rapid.SampledFrom(append(tokens, "")).Draw(t, "token")
-				i := slices.IndexFunc(live[at], func(s session) bool { return s.token == token })
-				got, err := stores[at].Use(ctx, token)
+				i := slices.IndexFunc(live[tenantID], func(s session) bool { return s.token == token })
+				got, err := stores[tenantID].Use(ctx, token)
 				switch {
 				case i < 0 && !errors.Is(err, errNoSession):
-					t.Fatalf("an unknown session, or one of another tenant: %+v %v", got, err)
-				case i >= 0 && (err != nil || got.User != live[at][i].user || got.Device != live[at][i].device):
-					t.Fatalf("%+v %v; want %+v", got, err, live[at][i])
+					t.Fatalf("Use of an unknown token, or a token of another tenant = %+v, %v; want errNoSession", got, err)
+				case i >= 0 && (err != nil || got.User != live[tenantID][i].user || got.Device != live[tenantID][i].device):
+					t.Fatalf("Use = %+v, %v; want %+v", got, err, live[tenantID][i])
 				}
 			},
 			"logout": func(t *rapid.T) {
-				at := tenant.Draw(t, "tenant")
+				tenantID := tenant.Draw(t, "tenant")
 				token := rapid.SampledFrom(append(tokens, "")).Draw(t, "token")
-				i := slices.IndexFunc(live[at], func(s session) bool { return s.token == token })
-				if err := stores[at].Logout(ctx, token); (i < 0) != errors.Is(err, errNoSession) || i >= 0 && err != nil {
-					t.Fatalf("logout: %v", err)
+				i := slices.IndexFunc(live[tenantID], func(s session) bool { return s.token == token })
+				if err := stores[tenantID].Logout(ctx, token); (i < 0) != errors.Is(err, errNoSession) || i >= 0 && err != nil {
+					t.Fatalf("Logout: %v; the session exists: %v", err, i >= 0)
 				}
 				if i >= 0 {
-					live[at] = slices.Delete(live[at], i, i+1)
+					live[tenantID] = slices.Delete(live[tenantID], i, i+1)
 				}
 			},
 			"logout everywhere": func(t *rapid.T) {
-				at, user := tenant.Draw(t, "tenant"), user.Draw(t, "user")
-				if n, err := stores[at].LogoutEverywhere(ctx, user); err != nil || n != int64(len(ofUser(live[at], user))) {
-					t.Fatalf("%d sessions ended, want %d: %v", n, len(ofUser(live[at], user)), err)
+				tenantID, user := tenant.Draw(t, "tenant"), user.Draw(t, "user")
+				if n, err := stores[tenantID].LogoutEverywhere(ctx, user); err != nil || n != int64(len(ofUser(live[tenantID], user))) {
+					t.Fatalf("%d sessions ended, want %d: %v", n, len(ofUser(live[tenantID], user)), err)
 				}
-				live[at] = slices.DeleteFunc(live[at], func(s session) bool { return s.user == user })
+				live[tenantID] = slices.DeleteFunc(live[tenantID], func(s session) bool { return s.user == user })
 			},
 			"": func(t *rapid.T) {
-				for _, at := range tenants {
+				for _, tenantID := range tenants {
 					for _, user := range users {
-						if devices := exampletest.Must[[]string](t)(stores[at].Devices(ctx, user)); !slices.Equal(devices, ofUser(live[at], user)) {
-							t.Fatalf("%q is logged in at %q on %q; want %q", user, at, devices, ofUser(live[at], user))
+						if devices := exampletest.Must[[]string](t)(stores[tenantID].Devices(ctx, user)); !slices.Equal(devices, ofUser(live[tenantID], user)) {
+							t.Fatalf("%q is logged in at %q on %q; want %q", user, tenantID, devices, ofUser(live[tenantID], user))
 						}
 					}
-					if n := exampletest.Must[int64](t)(stores[at].Active(ctx)); n != int64(len(live[at])) {
-						t.Fatalf("%d sessions at %q; want %d", n, at, len(live[at]))
+					if n := exampletest.Must[int64](t)(stores[tenantID].Active(ctx)); n != int64(len(live[tenantID])) {
+						t.Fatalf("%d sessions at %q; want %d", n, tenantID, len(live[tenantID]))
 					}
 				}
 			},
@@ -129,7 +129,7 @@ func TestDevices(t *testing.T) {
 		}
 	})
 	if devices := exampletest.Must[[]string](t)(s.Devices(ctx, "user")); len(devices) != maxDevices {
-		t.Errorf("the user has %q", devices)
+		t.Errorf("the user has the devices %q, want %d", devices, maxDevices)
 	}
 	live := 0
 	for _, token := range tokens {
@@ -140,7 +140,7 @@ func TestDevices(t *testing.T) {
 		}
 	}
 	if live != maxDevices {
-		t.Errorf("%d tokens are valid", live)
+		t.Errorf("%d tokens are valid, want %d", live, maxDevices)
 	}
 }
 
@@ -150,26 +150,26 @@ func TestIdle(t *testing.T) {
 	const idle = 400 * time.Millisecond
 	client, ctx := exampletest.Client(t), t.Context()
 	s := exampletest.Must[*Sessions](t)(open(t.Context(), client, "tenant", idle))
-	long := exampletest.Must[*Sessions](t)(open(t.Context(), client, "tenant", time.Hour))
-	start, ended := time.Now(), time.Time{}
+	longLived := exampletest.Must[*Sessions](t)(open(t.Context(), client, "tenant", time.Hour))
+	start, expired := time.Now(), time.Time{}
 	token := exampletest.Must[string](t)(s.Login(ctx, "user", "device"))
-	kept := exampletest.Must[string](t)(long.Login(ctx, "user", "kept"))
-	if _, err := long.Use(ctx, kept); err != nil {
+	kept := exampletest.Must[string](t)(longLived.Login(ctx, "user", "kept"))
+	if _, err := longLived.Use(ctx, kept); err != nil {
 		t.Fatal(err)
 	}
 	// A record may be readable in the millisecond in which it expires.
-	for ended.IsZero() || time.Since(ended) < 2*time.Millisecond {
-		if n := exampletest.Must[int64](t)(s.Active(ctx)); n == 1 && ended.IsZero() {
-			ended = time.Now()
+	for expired.IsZero() || time.Since(expired) < 2*time.Millisecond {
+		if n := exampletest.Must[int64](t)(s.Active(ctx)); n == 1 && expired.IsZero() {
+			expired = time.Now()
 		}
 	}
-	if took := ended.Sub(start); took < idle-2*time.Millisecond { // the server rounds to milliseconds
-		t.Errorf("the session expired after %v", took)
+	if took := expired.Sub(start); took < idle-2*time.Millisecond { // the server rounds to milliseconds
+		t.Errorf("the session expired after %v, want at least %v", took, idle)
 	}
 	if _, err := s.Use(ctx, token); !errors.Is(err, errNoSession) {
-		t.Errorf("an expired session: %v", err)
+		t.Errorf("Use of an expired session: %v, want errNoSession", err)
 	}
 	if devices := exampletest.Must[[]string](t)(s.Devices(ctx, "user")); !slices.Equal(devices, []string{"kept"}) {
-		t.Errorf("devices: %q", devices)
+		t.Errorf("the user has the devices %q, want kept", devices)
 	}
 }

@@ -69,9 +69,9 @@ func open(ctx context.Context, client rueidis.Client) (*Shop, error) {
 	return &Shop{products, customers, orders}, model.Relate(ctx, orders, customers)
 }
 
-// Buy orders products for a customer, either all or none: if one is sold out, it returns the others
-// to the stock. If the process dies or the connection is lost meanwhile, the stock may lack what Buy
-// has taken, but nothing is sold twice.
+// Buy orders all products of a basket for a customer, or none: if a product is sold out, Buy
+// returns the other products to the stock. If the process dies or the connection is lost meanwhile,
+// the stock may lack products that Buy has taken, but no product is sold twice.
 func (s *Shop) Buy(ctx context.Context, customer string, basket map[string]int64) (Order, error) {
 	order := Order{Customer: model.To[Customer](customer), Lines: map[string]int64{}}
 	err := s.take(ctx, &order, basket)
@@ -86,13 +86,13 @@ func (s *Shop) Buy(ctx context.Context, customer string, basket map[string]int64
 		field = "stock" // returns the products
 	}
 	for product, n := range order.Lines {
-		_, counted := s.products.Incr(context.WithoutCancel(ctx), product, field, n)
-		err = errors.Join(err, counted)
+		_, incrErr := s.products.Incr(context.WithoutCancel(ctx), product, field, n)
+		err = errors.Join(err, incrErr)
 	}
 	return order, err
 }
 
-// take takes the products of a basket from the stock. It stops if one is sold out.
+// take takes the products of a basket from the stock. It stops if a product is sold out.
 func (s *Shop) take(ctx context.Context, order *Order, basket map[string]int64) error {
 	for id, n := range basket {
 		product, err := s.products.Get(ctx, id)

@@ -65,6 +65,7 @@ func (s testShop) ordersPage(ctx context.Context, customer, after string, n int)
 	return ids, page.Next, err
 }
 
+// names returns the names of products.
 func names(t *testing.T, products *model.Query[Product]) (names []string) {
 	t.Helper()
 	for name, err := range model.Pluck[string](t.Context(), products, "name") {
@@ -85,55 +86,55 @@ func TestShop(t *testing.T) {
 	tea, pot := text(s.addProduct(ctx, "tea", 450, 3)), text(s.addProduct(ctx, "pot", 2500, 1))
 	ada, grace := text(s.addCustomer(ctx, "Ada", "ada@example.com")), text(s.addCustomer(ctx, "Grace", "grace@example.com"))
 	if _, err := s.addCustomer(ctx, "Imposter", "ada@example.com"); !errors.Is(err, model.ErrTaken) {
-		t.Errorf("the address of another customer: %v", err)
+		t.Errorf("a customer with the address of another: %v, want ErrTaken", err)
 	}
 	order := text(s.buy(ctx, ada, map[string]int64{tea: 2, pot: 1}))
 	if lines, total, err := s.order(ctx, order); err != nil || total != 2*450+2500 || lines[tea] != 2 || lines[pot] != 1 || len(lines) != 2 {
-		t.Errorf("the order is %v for %d: %v", lines, total, err)
+		t.Errorf("the order is %v for %d, %v; want two teas and a pot for 3400", lines, total, err)
 	}
 	// If one product of a basket is sold out, the stock does not change.
 	for range 10 {
 		if _, err := s.buy(ctx, grace, map[string]int64{tea: 1, pot: 1}); !errors.Is(err, errSoldOut) {
-			t.Errorf("a second pot: %v", err)
+			t.Errorf("an order of a second pot: %v, want errSoldOut", err)
 		}
 	}
 	if _, err := s.buy(ctx, grace, map[string]int64{tea: 1, "99": 1}); !errors.Is(err, model.ErrNotFound) {
-		t.Errorf("an unknown product: %v", err)
+		t.Errorf("an order of an unknown product: %v, want ErrNotFound", err)
 	}
 	if _, err := s.buy(ctx, "99", map[string]int64{tea: 1}); !errors.Is(err, model.ErrDangling) {
-		t.Errorf("an unknown customer: %v", err)
+		t.Errorf("an order of an unknown customer: %v, want ErrDangling", err)
 	}
 	for _, n := range []int64{0, -5} {
 		if _, err := s.buy(ctx, grace, map[string]int64{tea: n}); !errors.Is(err, errQuantity) {
-			t.Errorf("%d of a product: %v", n, err)
+			t.Errorf("an order of %d teas: %v, want errQuantity", n, err)
 		}
 	}
 	if got := names(t, s.LowStock(0)); !slices.Equal(got, []string{"pot"}) {
-		t.Errorf("sold out: %q", got)
+		t.Errorf("sold out: %q, want pot", got)
 	}
 	if got := names(t, s.LowStock(1)); !slices.Equal(got, []string{"pot", "tea"}) {
-		t.Errorf("at most one left: %q", got)
+		t.Errorf("at most one left: %q, want pot and tea", got)
 	}
 	if _, err := s.products.Incr(ctx, pot, "stock", 5); err != nil {
 		t.Error(err)
 	}
 	if _, err := s.products.Incr(ctx, "99", "stock", 5); !errors.Is(err, model.ErrNotFound) {
-		t.Errorf("an unknown product: %v", err)
+		t.Errorf("Incr of an unknown product: %v, want ErrNotFound", err)
 	}
 	text(s.buy(ctx, grace, map[string]int64{pot: 5}))
 	if got := names(t, s.BestSellers().Limit(2)); !slices.Equal(got, []string{"pot", "tea"}) {
-		t.Errorf("best sellers: %q", got)
+		t.Errorf("best sellers: %q, want pot and tea", got)
 	}
-	// A customer with orders cannot be deleted. Deleting another one frees the address.
+	// A customer with orders cannot be deleted. Deleting another customer frees the address.
 	if err := s.customers.Delete(ctx, ada); !errors.Is(err, model.ErrReferenced) {
-		t.Errorf("a customer with orders: %v", err)
+		t.Errorf("deletion of a customer with orders: %v, want ErrReferenced", err)
 	}
 	alan := text(s.addCustomer(ctx, "Alan", "alan@example.com"))
 	if err := s.customers.Delete(ctx, alan); err != nil {
 		t.Error(err)
 	}
 	if err := s.customers.Delete(ctx, alan); !errors.Is(err, model.ErrNotFound) {
-		t.Errorf("deleted twice: %v", err)
+		t.Errorf("second deletion of a customer: %v, want ErrNotFound", err)
 	}
 	text(s.addCustomer(ctx, "Alan", "alan@example.com"))
 }
@@ -155,7 +156,7 @@ func TestOrders(t *testing.T) {
 	}
 	for _, customer := range customers {
 		for n := 1; n < 20; n += 3 {
-			var all []string
+			var got []string
 			for next, more := "", true; more; more = next != "" {
 				var page []string
 				var err error
@@ -163,12 +164,12 @@ func TestOrders(t *testing.T) {
 					t.Fatal(err)
 				}
 				if next != "" && len(page) != n {
-					t.Fatalf("%d orders on a page of %d", len(page), n)
+					t.Fatalf("a page has %d orders, want %d", len(page), n)
 				}
-				all = append(all, page...)
+				got = append(got, page...)
 			}
-			if !slices.Equal(all, orders[customer]) {
-				t.Errorf("in pages of %d: %q; want %q", n, all, orders[customer])
+			if !slices.Equal(got, orders[customer]) {
+				t.Errorf("in pages of %d, the orders are %q, want %q", n, got, orders[customer])
 			}
 		}
 	}
@@ -196,7 +197,7 @@ func TestBuyers(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		var mine []string
+		var bought []string
 		for range tries {
 			basket := map[string]int64{}
 			for id := range stock {
@@ -215,7 +216,7 @@ func TestBuyers(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			mine = append(mine, order)
+			bought = append(bought, order)
 			lines, _, err := s.order(ctx, order)
 			if err != nil {
 				t.Error(err)
@@ -228,31 +229,31 @@ func TestBuyers(t *testing.T) {
 			}
 			mu.Unlock()
 		}
-		if orders, _, err := s.ordersPage(ctx, customer, "", tries); err != nil || len(orders) != len(mine) {
-			t.Errorf("%d orders, want %d: %v", len(orders), len(mine), err)
+		if orders, _, err := s.ordersPage(ctx, customer, "", tries); err != nil || len(orders) != len(bought) {
+			t.Errorf("the customer has %d orders, %v; want %d", len(orders), err, len(bought))
 		}
 	})
 	if refused == 0 {
-		t.Error("nothing was sold out, so the test is void")
+		t.Error("no order was refused, want some")
 	}
-	// Exactly the rest can be sold, so stock and orders agree.
+	// Exactly the remaining stock can be sold, so stock and orders agree.
 	last := exampletest.Must[string](t)(s.addCustomer(ctx, "last", "last"))
 	for id, n := range stock {
-		left := n - sold[id]
-		if left < 0 {
+		remaining := n - sold[id]
+		if remaining < 0 {
 			t.Fatalf("sold %d of %s, but the stock was %d", sold[id], name[id], n)
 		}
-		if _, err := s.buy(ctx, last, map[string]int64{id: left + 1}); !errors.Is(err, errSoldOut) {
-			t.Errorf("one more of %s than the stock: %v", name[id], err)
+		if _, err := s.buy(ctx, last, map[string]int64{id: remaining + 1}); !errors.Is(err, errSoldOut) {
+			t.Errorf("an order of one %s more than the stock: %v, want errSoldOut", name[id], err)
 		}
-		if left > 0 {
-			exampletest.Must[string](t)(s.buy(ctx, last, map[string]int64{id: left}))
+		if remaining > 0 {
+			exampletest.Must[string](t)(s.buy(ctx, last, map[string]int64{id: remaining}))
 		}
 	}
 	if low := names(t, s.LowStock(0)); len(low) != len(stock) {
-		t.Errorf("only %q are sold out", low)
+		t.Errorf("sold out: %q, want all %d products", low, len(stock))
 	}
 	if best := names(t, s.BestSellers().Limit(4)); !slices.Equal(best, []string{"product3", "product2", "product1", "product0"}) {
-		t.Errorf("best sellers: %q", best)
+		t.Errorf("best sellers: %q, want product3 to product0", best)
 	}
 }

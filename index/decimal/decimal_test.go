@@ -24,20 +24,21 @@ func TestParse(t *testing.T) {
 	} {
 		d, err := decimal.Parse(text)
 		if err != nil || d.String() != want {
-			t.Errorf("%s is read as %s, %v", text, d, err)
+			t.Errorf("Parse(%q) = %s, %v, want %s", text, d, err, want)
 		}
 	}
 	for _, text := range []string{"", ".", "-", "1.", "1e3", "--1", "1_000", "0x1", "NaN", "1/2", " 1"} {
 		if d, err := decimal.Parse(text); !errors.Is(err, decimal.ErrSyntax) {
-			t.Errorf("%q is read as %s, %v", text, d, err)
+			t.Errorf("Parse(%q) = %s, %v, want ErrSyntax", text, d, err)
 		}
 	}
 	if _, err := decimal.Parse(strings.Repeat("9", 2001)); err == nil || !strings.Contains(err.Error(), "too long") {
-		t.Error(err)
+		t.Errorf("Parse of 2001 digits: %v, want error with %q", err, "too long")
 	}
 }
 
-func draw(t *rapid.T, name string) decimal.Decimal {
+// drawDecimal draws a Decimal of up to 31 digits.
+func drawDecimal(t *rapid.T, name string) decimal.Decimal {
 	scale := rapid.IntRange(0, 22).Draw(t, name+" scale")
 	if rapid.Bool().Draw(t, name+" small") {
 		return decimal.New(rapid.OneOf(rapid.Int64Range(-20, 20), rapid.Int64()).Draw(t, name), scale)
@@ -50,30 +51,30 @@ func draw(t *rapid.T, name string) decimal.Decimal {
 func TestAgainstFractions(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		d, e := draw(t, "d"), draw(t, "e")
+		d, e := drawDecimal(t, "d"), drawDecimal(t, "e")
 		if got, want := d.Cmp(e), d.Rat().Cmp(e.Rat()); got != want {
-			t.Fatalf("%s and %s compare as %d, expected %d", d, e, got, want)
+			t.Fatalf("%s.Cmp(%s) = %d, want %d", d, e, got, want)
 		}
 		if d.Sign() != d.Rat().Sign() {
-			t.Fatalf("the sign of %s is %d", d, d.Sign())
+			t.Fatalf("%s.Sign() = %d, want %d", d, d.Sign(), d.Rat().Sign())
 		}
 		reparsed, err := decimal.Parse(d.String())
 		if err != nil || reparsed.Cmp(d) != 0 || reparsed.Scale() != d.Scale() || d.String() != d.Rat().FloatString(d.Scale()) {
-			t.Fatalf("%s is read as %s, %v", d, reparsed, err)
+			t.Fatalf("Parse(%s) = %s, %v", d, reparsed, err)
 		}
 		if f, _ := d.Rat().Float64(); f != d.Float64() {
-			t.Fatalf("%s is %g, expected %g", d, d.Float64(), f)
+			t.Fatalf("%s.Float64() = %g, want %g", d, d.Float64(), f)
 		}
 		scale := rapid.IntRange(0, 25).Draw(t, "scale")
 		low, high := d.Floor(scale), d.Ceil(scale)
 		unit := decimal.New(1, scale).Rat()
 		gap := new(big.Rat).Sub(high.Rat(), low.Rat())
-		same, exact := d.Rescale(scale)
+		rescaled, exact := d.Rescale(scale)
 		switch {
 		case low.Scale() != scale || high.Scale() != scale || low.Cmp(d) > 0 || high.Cmp(d) < 0:
-			t.Fatalf("%s at scale %d is between %s and %s", d, scale, low, high)
-		case exact && (gap.Sign() != 0 || same.Cmp(d) != 0), !exact && gap.Cmp(unit) != 0:
-			t.Fatalf("%s at scale %d is %v %s, between %s and %s", d, scale, exact, same, low, high)
+			t.Fatalf("%s at scale %d: floor %s, ceil %s", d, scale, low, high)
+		case exact && (gap.Sign() != 0 || rescaled.Cmp(d) != 0), !exact && gap.Cmp(unit) != 0:
+			t.Fatalf("%s at scale %d: rescaled %s, exact %v, floor %s, ceil %s", d, scale, rescaled, exact, low, high)
 		}
 	})
 }

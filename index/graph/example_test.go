@@ -16,7 +16,7 @@ import (
 	"retwis/maintain"
 )
 
-// connect starts a server for an example.
+// connect starts a server. It returns a client and a function that stops both.
 func connect() (rueidis.Client, func()) {
 	urls, stop := redistest.Example(1)
 	option, err := rueidis.ParseURL(urls[0])
@@ -64,7 +64,7 @@ func Example() {
 	// Output: lucio
 }
 
-// The known parts of a pattern select the rest.
+// Select the triples that match the known parts of a pattern, page by page.
 func ExampleGraph_Select() {
 	client, stop := connect()
 	defer stop()
@@ -99,7 +99,7 @@ func ExampleGraph_Select() {
 	// --
 }
 
-// A query built from patterns and a path, whose names may be any bytes.
+// Build a query from patterns and a path. Names may contain any bytes.
 func ExampleGraph_Query() {
 	client, stop := connect()
 	defer stop()
@@ -130,7 +130,7 @@ func ExampleGraph_Query() {
 	// frances
 }
 
-// Sorted answers: who likes something that ada likes, oldest first?
+// Sort the answers: who likes something that ada likes, oldest first?
 func ExampleDesc() {
 	client, stop := connect()
 	defer stop()
@@ -169,7 +169,7 @@ func ExampleDesc() {
 	// alan 41
 }
 
-// Read a file line by line: report invalid lines and put the others.
+// Read a file line by line: report invalid lines and put the valid triples.
 func ExampleParseTSV() {
 	client, stop := connect()
 	defer stop()

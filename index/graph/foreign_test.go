@@ -16,9 +16,9 @@ import (
 	"retwis/maintain"
 )
 
-// refused fails the test unless every write to the graph returns ErrForeign with a hint, and
-// changes no key.
-func refused(t *testing.T, g *Graph, hint string) {
+// wantForeign fails the test unless every write to the graph returns ErrForeign with a hint and
+// changes no entry.
+func wantForeign(t *testing.T, g *Graph, hint string) {
 	t.Helper()
 	ctx := context.Background()
 	before := state(t, g)
@@ -40,16 +40,17 @@ func refused(t *testing.T, g *Graph, hint string) {
 		}
 	}
 	if after := state(t, g); fmt.Sprint(after) != fmt.Sprint(before) {
-		t.Errorf("the entries were %v and are %v", before, after)
+		t.Errorf("the entries are %v, want %v", after, before)
 	}
 }
 
-func do(t *testing.T, client rueidis.Client, words ...string) {
+// do runs a command, or fails the test.
+func do(t *testing.T, client rueidis.Client, args ...string) {
 	t.Helper()
-	require.OK(t)(client.Do(context.Background(), client.B().Arbitrary(words...).Build()).Error())
+	require.OK(t)(client.Do(context.Background(), client.B().Arbitrary(args...).Build()).Error())
 }
 
-// A sorted set that is not a graph is never changed, with any options.
+// Writes never change a sorted set that is not a graph.
 func TestForeign(t *testing.T) {
 	t.Parallel()
 	for _, opt := range []Options{{}, {Compact: true}, {Partitions: 3}} {
@@ -62,42 +63,43 @@ func TestForeign(t *testing.T) {
 		for i := range g.store.Set.Keys {
 			do(t, client, "ZADD", g.store.Set.Keys[i].Index, "100", "alice", "90", "bob")
 		}
-		refused(t, g, hint)
+		wantForeign(t, g, hint)
 		if keys, err := client.Do(context.Background(), client.B().Dbsize().Build()).AsInt64(); err != nil || keys != int64(len(g.store.Set.Keys)) {
-			t.Errorf("%+v: there are %d keys (%v)", opt, keys, err)
+			t.Errorf("%+v: there are %d keys, want %d (%v)", opt, keys, len(g.store.Set.Keys), err)
 		}
 	}
 }
 
-// A graph that lost its declaration cannot be declared again with other orders or partitions.
+// A graph that lost a declaration cannot be declared with other orders. Adopt restores the
+// declaration.
 func TestLostDeclaration(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	client := redistest.DB(t).Client(t)
-	kept := []Triple{{"a", "likes", "b"}, {"c", "likes", "d"}}
+	triples := []Triple{{"a", "likes", "b"}, {"c", "likes", "d"}}
 	compact := newGraph(t, client, "compact", Options{Compact: true})
-	put(t, compact, kept...)
+	put(t, compact, triples...)
 	do(t, client, "DEL", "compact.meta")
-	refused(t, newGraph(t, client, "compact", Options{}), "retwis graph adopt compact")
+	wantForeign(t, newGraph(t, client, "compact", Options{}), "retwis graph adopt compact")
 	if _, err := newGraph(t, client, "compact", Options{}).Adopt(ctx, maintain.Options{}); !errors.Is(err, index.ErrValue) || !strings.Contains(err.Error(), "--compact") {
-		t.Errorf("Adopt with six orders: %v", err)
+		t.Errorf("Adopt with six orders: %v, want ErrValue with --compact", err)
 	}
 	require.OK(t)(compact.Adopt(ctx, maintain.Options{}))
-	sameState(t, compact, kept)
+	sameState(t, compact, triples)
 
 	spread := newGraph(t, client, "spread", Options{Compact: true, Partitions: 3})
-	put(t, spread, kept...)
+	put(t, spread, triples...)
 	do(t, client, "DEL", "spread.meta")
-	if _, err := newGraph(t, client, "spread", Options{Partitions: 3}).Put(ctx, kept[0]); !errors.Is(err, index.ErrDeclared) {
-		t.Errorf("a partition was declared otherwise: %v", err)
+	if _, err := newGraph(t, client, "spread", Options{Partitions: 3}).Put(ctx, triples[0]); !errors.Is(err, index.ErrDeclared) {
+		t.Errorf("Put with other orders: %v, want ErrDeclared", err)
 	}
-	again := newGraph(t, client, "spread", Options{Compact: true, Partitions: 3})
-	put(t, again, kept...)
-	do(t, client, "DEL", again.store.Set.Of("a").Meta)
-	if _, err := again.Put(ctx, kept[0]); !errors.Is(err, index.ErrForeign) {
-		t.Errorf("a partition without a declaration: %v", err)
+	reopened := newGraph(t, client, "spread", Options{Compact: true, Partitions: 3})
+	put(t, reopened, triples...)
+	do(t, client, "DEL", reopened.store.Set.Of("a").Meta)
+	if _, err := reopened.Put(ctx, triples[0]); !errors.Is(err, index.ErrForeign) {
+		t.Errorf("Put into a partition without a declaration: %v, want ErrForeign", err)
 	}
-	require.OK(t)(again.Adopt(ctx, maintain.Options{}))
-	put(t, again, kept...)
-	sameState(t, again, kept)
+	require.OK(t)(reopened.Adopt(ctx, maintain.Options{}))
+	put(t, reopened, triples...)
+	sameState(t, reopened, triples)
 }

@@ -38,6 +38,7 @@ func all[T any](t testing.TB, sequence iter.Seq2[T, error]) []T {
 	return found
 }
 
+// collect returns the values of a sequence before the first error, and the error.
 func collect[T any](sequence iter.Seq2[T, error]) (found []T, err error) {
 	for v, err := range sequence {
 		if err != nil {
@@ -48,7 +49,7 @@ func collect[T any](sequence iter.Seq2[T, error]) (found []T, err error) {
 	return found, nil
 }
 
-// sourceOf yields triples.
+// sourceOf returns a source of triples.
 func sourceOf(triples []Triple) iter.Seq2[Triple, error] {
 	return func(yield func(Triple, error) bool) {
 		for _, t := range triples {
@@ -59,7 +60,7 @@ func sourceOf(triples []Triple) iter.Seq2[Triple, error] {
 	}
 }
 
-// answers returns the answers to a query as text, sorted.
+// answers returns the answers to a query as sorted texts.
 func answers(t testing.TB, g *Graph, text string) []string {
 	t.Helper()
 	q, err := Parse(text)

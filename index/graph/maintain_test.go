@@ -20,16 +20,16 @@ import (
 	"retwis/maintain"
 )
 
-// clean fails the test if Verify finds a problem.
-func clean(t testing.TB, g *Graph) {
+// wantClean fails the test if Verify finds a problem.
+func wantClean(t testing.TB, g *Graph) {
 	t.Helper()
 	report, err := g.Verify(context.Background(), nil, maintain.Options{})
 	if err != nil || report.Problems() != 0 {
-		t.Fatalf("Verify finds %+v (%v)", report, err)
+		t.Fatalf("Verify reports %+v (%v), want no problems", report, err)
 	}
 }
 
-// state returns every entry of every partition, with its score.
+// state returns the score of every entry. A key is the number of a partition and an entry.
 func state(t testing.TB, g *Graph) map[string]float64 {
 	t.Helper()
 	found := map[string]float64{}
@@ -44,7 +44,7 @@ func state(t testing.TB, g *Graph) map[string]float64 {
 	return found
 }
 
-// wantState returns the expected state of a graph.
+// wantState returns the expected state of a graph with triples.
 func wantState(g *Graph, triples []Triple) map[string]float64 {
 	want := map[string]float64{}
 	for _, t := range triples {
@@ -55,29 +55,30 @@ func wantState(g *Graph, triples []Triple) map[string]float64 {
 	return want
 }
 
+// sameState fails the test unless the entries of a graph are those of triples.
 func sameState(t testing.TB, g *Graph, triples []Triple) {
 	t.Helper()
 	got, want := state(t, g), wantState(g, triples)
 	for entry, score := range want {
 		if s, ok := got[entry]; !ok || s != score {
-			t.Errorf("entry %q is there: %v, with score %v", entry, ok, s)
+			t.Errorf("entry %q: found %v, score %v, want score %v", entry, ok, s, score)
 		}
 		delete(got, entry)
 	}
 	for entry := range got {
-		t.Errorf("entry %q should not be there", entry)
+		t.Errorf("unexpected entry %q", entry)
 	}
 }
 
-// damage changes entries of a partition directly.
-func damage(t testing.TB, g *Graph, of string, command ...string) {
+// damage runs a command on the sorted set that holds the triples of a subject.
+func damage(t testing.TB, g *Graph, subject string, command ...string) {
 	t.Helper()
 	client := g.store.Set.Client
-	words := append([]string{command[0], g.store.Set.Of(of).Index}, command[1:]...)
-	require.OK(t)(client.Do(context.Background(), client.B().Arbitrary(words...).Build()).Error())
+	args := append([]string{command[0], g.store.Set.Of(subject).Index}, command[1:]...)
+	require.OK(t)(client.Do(context.Background(), client.B().Arbitrary(args...).Build()).Error())
 }
 
-// Every kind of damage is reported with its kind, and repaired.
+// Verify reports every kind of damage, and Repair corrects it.
 func TestRepair(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -87,7 +88,7 @@ func TestRepair(t *testing.T) {
 			g := newGraph(t, redistest.DB(t).Client(t), "g", opt)
 			triples := network(100)
 			put(t, g, triples...)
-			clean(t, g)
+			wantClean(t, g)
 			sameState(t, g, triples)
 
 			damage(t, g, "person00001", "ZREM", "pos:lives-in:city1:person00001")
@@ -99,12 +100,12 @@ func TestRepair(t *testing.T) {
 			damage(t, g, "nobody", "ZADD", "0", "spo:nobody:likes:beer")
 			damage(t, g, "nobody", "ZADD", "0", "what is this", "0", "spo:a:b", "0", "xyz:a:b:c", "0", "")
 			want := maintain.Report{Missing: 3, Stale: 2, Dangling: 6}
-			if opt.Partitions > 1 { // moved to another partition: missing here, orphaned there
-				at := (g.store.Set.Index("person00007") + 1) % 3
+			if opt.Partitions > 1 { // move an entry to another partition: one missing, one orphan
+				other := (g.store.Set.Index("person00007") + 1) % 3
 				client := g.store.Set.Client
 				for _, command := range []rueidis.Completed{
 					client.B().Zrem().Key(g.store.Set.Of("person00007").Index).Member("pso:lives-in:person00007:city7").Build(),
-					client.B().Zadd().Key(g.store.Set.Keys[at].Index).ScoreMember().ScoreMember(0, "pso:lives-in:person00007:city7").Build(),
+					client.B().Zadd().Key(g.store.Set.Keys[other].Index).ScoreMember().ScoreMember(0, "pso:lives-in:person00007:city7").Build(),
 				} {
 					require.OK(t)(client.Do(ctx, command).Error())
 				}
@@ -116,32 +117,32 @@ func TestRepair(t *testing.T) {
 				t.Errorf("Verify reports %+v, want %+v (%v)", report, want, err)
 			}
 			if len(report.Examples) != int(report.Problems()) || report.Checked != int64(len(before)) {
-				t.Errorf("%d examples of %d problems, %d of %d entries", len(report.Examples), report.Problems(), report.Checked, len(before))
+				t.Errorf("%d examples of %d problems, %d of %d entries checked", len(report.Examples), report.Problems(), report.Checked, len(before))
 			}
 			if fmt.Sprint(state(t, g)) != fmt.Sprint(before) {
-				t.Error("Verify has changed something")
+				t.Error("Verify changed an entry")
 			}
 			report, err = g.Repair(ctx, nil, maintain.Options{})
 			if err != nil || report.Problems() != want.Problems() || report.Repaired != want.Problems() {
-				t.Errorf("Repair reports %+v (%v)", report, err)
+				t.Errorf("Repair reports %+v, want %+v, all repaired (%v)", report, want, err)
 			}
-			clean(t, g)
+			wantClean(t, g)
 			lost := Triple{"person00004", "lives-in", "city4"}
 			sameState(t, g, slices.DeleteFunc(slices.Clone(triples), func(triple Triple) bool { return triple == lost }))
 
 			report, err = g.Verify(ctx, sourceOf(triples), maintain.Options{})
 			if err != nil || report.Missing != 1 || report.Problems() != 1 || report.Examples[0].ID != lost.id() {
-				t.Errorf("Verify with a source reports %+v (%v)", report, err)
+				t.Errorf("Verify with a source reports %+v, want 1 missing (%v)", report, err)
 			}
 			if report, err = g.Repair(ctx, sourceOf(triples), maintain.Options{}); err != nil || report.Repaired != 1 {
-				t.Errorf("Repair with a source reports %+v (%v)", report, err)
+				t.Errorf("Repair with a source reports %+v, want 1 repaired (%v)", report, err)
 			}
 			sameState(t, g, triples)
 		})
 	}
 }
 
-// A compact graph is repaired like a full one; entries of the other orders are orphans.
+// Repair of a compact graph treats entries of the other orders as orphans.
 func TestRepairCompact(t *testing.T) {
 	t.Parallel()
 	g := newGraph(t, redistest.DB(t).Client(t), "g", Options{Compact: true})
@@ -152,14 +153,14 @@ func TestRepairCompact(t *testing.T) {
 	damage(t, g, "c", "ZADD", "0", "sop:c:3:p")
 	report, err := g.Repair(context.Background(), nil, maintain.Options{})
 	if err != nil || report.Missing != 1 || report.Dangling != 2 || report.Repaired != 3 {
-		t.Errorf("Repair reports %+v (%v)", report, err)
+		t.Errorf("Repair reports %+v, want 1 missing, 2 dangling, 3 repaired (%v)", report, err)
 	}
 	sameState(t, g, []Triple{{"a", "p", "1"}, {"c", "p", "3"}})
-	clean(t, g)
+	wantClean(t, g)
 }
 
-// After arbitrary damage, Repair leaves complete triples only, including all that had at least
-// half of their entries.
+// After arbitrary damage, Repair leaves exactly the triples that kept at least half of their
+// entries, with all entries.
 func TestRepairArbitraryDamage(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -172,54 +173,54 @@ func TestRepairArbitraryDamage(t *testing.T) {
 		model := rapid.SliceOfNDistinct(triples(), 1, 30, rapid.ID[Triple]).Draw(r, "triples")
 		require.OK(r)(g.PutMany(ctx, slices.Values(model)))
 		orders := ordersOf(g.store.compact)
-		var left []Triple
+		var want []Triple
 		for _, triple := range model {
-			gone := rapid.SliceOfNDistinct(rapid.SampledFrom(orders), 0, len(orders), rapid.ID[tripleOrder]).Draw(r, "gone")
+			removed := rapid.SliceOfNDistinct(rapid.SampledFrom(orders), 0, len(orders), rapid.ID[tripleOrder]).Draw(r, "gone")
 			key := g.store.Set.Keys[0].Index
 			for _, order := range orders {
 				command := client.B().Zadd().Key(key).Xx().ScoreMember().ScoreMember(float64(rapid.IntRange(-1, 1).Draw(r, "score")), order.entry(triple.escaped())).Build()
-				if slices.Contains(gone, order) {
+				if slices.Contains(removed, order) {
 					command = client.B().Zrem().Key(key).Member(order.entry(triple.escaped())).Build()
 				}
 				require.OK(r)(client.Do(ctx, command).Error())
 			}
-			if 2*(len(orders)-len(gone)) >= len(orders) {
-				left = append(left, triple)
+			if 2*(len(orders)-len(removed)) >= len(orders) {
+				want = append(want, triple)
 			}
 		}
 		verified, err := g.Verify(ctx, nil, maintain.Options{})
 		require.OK(r)(err)
 		report, err := g.Repair(ctx, nil, maintain.Options{})
 		if err != nil || report.Repaired != verified.Problems() {
-			r.Fatalf("%d problems, %+v (%v)", verified.Problems(), report, err)
+			r.Fatalf("Repair reports %+v, want %d repaired (%v)", report, verified.Problems(), err)
 		}
 		after, err := g.Verify(ctx, nil, maintain.Options{})
 		if err != nil || after.Problems() != 0 {
-			r.Fatalf("after Repair: %+v (%v)", after, err)
+			r.Fatalf("Verify after Repair reports %+v (%v)", after, err)
 		}
-		slices.SortFunc(left, compareIn(spo))
+		slices.SortFunc(want, compareIn(spo))
 		found, err := collect(g.Select(ctx, Pattern{}, index.Page{}))
-		if err != nil || !slices.Equal(found, left) {
-			r.Fatalf("left are %q, want %q (%v)", found, left, err)
+		if err != nil || !slices.Equal(found, want) {
+			r.Fatalf("triples after Repair: %q, want %q (%v)", found, want, err)
 		}
 	})
 }
 
-// Many connections put and remove the same triples while Repair runs and entries are
-// damaged: the last Repair leaves no problem.
+// Repair runs while connections put and remove the same triples and damage entries. The last
+// Repair leaves no problem.
 func TestRepairDuringWrites(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	db := redistest.DB(t)
 	g := newGraph(t, db.Client(t), "g", Options{})
-	few := network(20)
+	triples := network(20)
 	var writers sync.WaitGroup
 	for i := range 6 {
 		own := newGraph(t, db.Client(t), "g", Options{})
 		writers.Go(func() {
 			r := rand.New(rand.NewPCG(uint64(i), 1))
 			for range 150 {
-				triple := few[r.IntN(len(few))]
+				triple := triples[r.IntN(len(triples))]
 				var err error
 				switch r.IntN(6) {
 				case 0: // damage
@@ -228,7 +229,7 @@ func TestRepairDuringWrites(t *testing.T) {
 				case 1, 2:
 					_, err = own.Remove(ctx, triple)
 				default:
-					_, err = own.PutMany(ctx, slices.Values(few[:r.IntN(len(few))]))
+					_, err = own.PutMany(ctx, slices.Values(triples[:r.IntN(len(triples))]))
 				}
 				if err != nil {
 					t.Error(err)
@@ -247,7 +248,7 @@ func TestRepairDuringWrites(t *testing.T) {
 		}
 	}
 	require.OK(t)(g.Repair(ctx, nil, maintain.Options{}))
-	clean(t, g)
+	wantClean(t, g)
 }
 
 // Without damage, Verify never finds a problem, even if writers lose their connection during a
@@ -257,7 +258,7 @@ func TestWriters(t *testing.T) {
 	ctx := context.Background()
 	db := redistest.DB(t)
 	g := newGraph(t, db.Client(t), "g", Options{Partitions: 2})
-	few := network(20)
+	triples := network(20)
 	var writers sync.WaitGroup
 	for i := range 8 {
 		writers.Go(func() {
@@ -265,7 +266,7 @@ func TestWriters(t *testing.T) {
 			for range 5 {
 				client, err := rueidis.NewClient(rueidis.ClientOption{
 					InitAddress: []string{strings.TrimPrefix(strings.Split(db.URL(), "?")[0], "unix://")}, ForceSingleClient: true,
-					DialCtxFn: dialUnix, SelectDB: numberOf(t, db.URL()), DisableCache: true, PipelineMultiplex: -1,
+					DialCtxFn: dialUnix, SelectDB: databaseNumber(t, db.URL()), DisableCache: true, PipelineMultiplex: -1,
 				})
 				if err != nil {
 					t.Error(err)
@@ -276,21 +277,21 @@ func TestWriters(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				// The connection is closed during the last of these writes.
-				var last sync.WaitGroup
+				// The connection is closed during these writes.
+				var writes sync.WaitGroup
 				for range 20 {
-					from := r.IntN(len(few))
-					some, remove := few[from:min(from+30, len(few))], r.IntN(2) == 0
-					last.Go(func() {
+					from := r.IntN(len(triples))
+					batch, remove := triples[from:min(from+30, len(triples))], r.IntN(2) == 0
+					writes.Go(func() {
 						if remove {
-							_, _ = own.RemoveMany(ctx, slices.Values(some))
+							_, _ = own.RemoveMany(ctx, slices.Values(batch))
 						} else {
-							_, _ = own.PutMany(ctx, slices.Values(some))
+							_, _ = own.PutMany(ctx, slices.Values(batch))
 						}
 					})
 				}
 				client.Close()
-				last.Wait()
+				writes.Wait()
 			}
 		})
 	}
@@ -301,13 +302,13 @@ func TestWriters(t *testing.T) {
 		case <-done:
 			running = false
 		default:
-			clean(t, g)
+			wantClean(t, g)
 		}
 	}
-	clean(t, g)
+	wantClean(t, g)
 }
 
-// Corrections of an interrupted Repair stay, and the next one corrects the rest.
+// An interrupted Repair keeps its corrections, and the next Repair makes the remaining ones.
 func TestInterruptedRepair(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 3} {
@@ -328,7 +329,7 @@ func TestInterruptedRepair(t *testing.T) {
 					cancel()
 				}
 				if p.Total == 0 {
-					t.Errorf("progress says %+v", p)
+					t.Errorf("progress %+v, want a total", p)
 				}
 			}})
 			cancel()
@@ -341,13 +342,13 @@ func TestInterruptedRepair(t *testing.T) {
 			}
 		}
 		if repaired != 400 || runs < 2 {
-			t.Errorf("%d were repaired in %d runs, want 400", repaired, runs+1)
+			t.Errorf("%d entries were repaired in %d runs, want 400 in at least 3", repaired, runs+1)
 		}
 		sameState(t, g, triples)
 	}
 }
 
-// An error of the source ends the run.
+// Verify, Repair and Rebuild return an error of the source.
 func TestSourceFails(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -364,12 +365,12 @@ func TestSourceFails(t *testing.T) {
 		"rebuild": func(s iter.Seq2[Triple, error]) error { _, err := g.Rebuild(ctx, s, maintain.Options{}); return err },
 	} {
 		if err := run(bad); !errors.Is(err, broken) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v, want %v", name, err, broken)
 		}
 		if err := run(empty); !errors.Is(err, index.ErrValue) {
-			t.Errorf("%s of a name that is empty: %v", name, err)
+			t.Errorf("%s with an empty name: %v, want ErrValue", name, err)
 		}
 	}
 	sameState(t, g, []Triple{{"a", "b", "c"}})
-	noTraces(t, g)
+	wantNoRebuild(t, g)
 }

@@ -13,8 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// naive answers a query by trying every triple for every pattern, in the order of the
-// query.
+// naive answers a query by trying every triple for every pattern, in the order of the query.
 func naive(model []Triple, q Query) [][]string {
 	vars := q.Vars()
 	selected := q.Select
@@ -31,11 +30,11 @@ func naive(model []Triple, q Query) [][]string {
 			return
 		}
 		p := q.Where[i]
-		ways := model
+		candidates := model
 		if p.P.is(syntax.Path) {
-			ways = walks(model, q, p.P)
+			candidates = walks(model, q, p.P)
 		}
-		for _, triple := range ways {
+		for _, triple := range candidates {
 			next := maps.Clone(row)
 			if fit(next, p.S, triple.S) && fit(next, p.O, triple.O) && (p.P.is(syntax.Path) || fit(next, p.P, triple.P)) {
 				try(i+1, next)
@@ -56,6 +55,7 @@ func naive(model []Triple, q Query) [][]string {
 	return found
 }
 
+// namesIn returns the names that a row binds to vars.
 func namesIn(row map[string]string, vars []string) []string {
 	names := make([]string, len(vars))
 	for i, v := range vars {
@@ -64,7 +64,7 @@ func namesIn(row map[string]string, vars []string) []string {
 	return names
 }
 
-// naiveOrder compares rows of fewNames by sort keys.
+// naiveOrder compares two rows by sort keys.
 func naiveOrder(keys []SortKey, a, b map[string]string) int {
 	for _, k := range keys {
 		x, errX := strconv.ParseFloat(a[k.Var], 64)
@@ -95,6 +95,7 @@ func naiveOrder(keys []SortKey, a, b map[string]string) int {
 	return 0
 }
 
+// fit reports whether a name matches a term. It binds an unbound variable in row.
 func fit(row map[string]string, t Term, name string) bool {
 	switch t.term.Kind {
 	case syntax.Name:
@@ -133,24 +134,24 @@ type pairs map[[2]string]bool
 
 // relation returns all pairs of names that a path relates.
 func relation(model []Triple, nodes map[string]bool, path syntax.Term) pairs {
-	level, once, ends := pairs{}, pairs{}, pairs{}
+	level, step, ends := pairs{}, pairs{}, pairs{}
 	for name := range nodes {
 		level[[2]string{name, name}] = true
 	}
 	for _, triple := range model {
 		if triple.P == path.Text {
-			once[[2]string{triple.S, triple.O}] = true
+			step[[2]string{triple.S, triple.O}] = true
 		}
 	}
-	most := path.Max
-	if most == 0 {
-		most = path.Min + len(nodes) + 1
+	maxLen := path.Max
+	if maxLen == 0 {
+		maxLen = path.Min + len(nodes) + 1
 	}
-	for k := 0; k <= most; k++ {
+	for k := 0; k <= maxLen; k++ {
 		if k >= path.Min {
 			maps.Copy(ends, level)
 		}
-		level = level.then(once)
+		level = level.then(step)
 	}
 	return ends
 }
@@ -171,22 +172,22 @@ func (p pairs) then(other pairs) pairs {
 // paths generates random paths over some predicates.
 func paths(predicates *rapid.Generator[string]) *rapid.Generator[Term] {
 	return rapid.Custom(func(t *rapid.T) Term {
-		least, most := rapid.IntRange(0, 3).Draw(t, "least"), 0
+		minLen, maxLen := rapid.IntRange(0, 3).Draw(t, "min"), 0
 		if rapid.Bool().Draw(t, "bounded") {
-			most = max(1, least+rapid.IntRange(0, 2).Draw(t, "more"))
+			maxLen = max(1, minLen+rapid.IntRange(0, 2).Draw(t, "more"))
 		}
-		return Path(predicates.Draw(t, "predicate"), least, most)
+		return Path(predicates.Draw(t, "predicate"), minLen, maxLen)
 	})
 }
 
 // fewNames are the names in the triples and queries.
 var fewNames = []string{"a", "b", "9", "10", "10.0", "d:", ";e"}
 
-// fewPredicates are the predicates of most triples and of all paths, so that paths lead
-// somewhere.
+// fewPredicates are the predicates of most triples and of all paths, so that paths often match.
 var fewPredicates = fewNames[:2]
 
-// naiveFilter returns the expected result of a comparison of fewNames.
+// naiveFilter returns a function that reports whether a binding passes all filters of a query. It
+// evaluates comparisons itself.
 func naiveFilter(q Query) func(Binding) bool {
 	return func(b Binding) bool {
 		for _, f := range q.Filters {
@@ -224,7 +225,7 @@ func naiveFilter(q Query) func(Binding) bool {
 }
 
 // answerable reports whether the patterns can be ordered so that each path has an end that is a
-// name or bound. It tries all orders.
+// name or a bound variable. It tries all orders.
 func answerable(patterns []Pattern, bound ...string) bool {
 	for i, p := range patterns {
 		binds, free := []string{}, p.simple().P.is(syntax.Path)
@@ -243,6 +244,7 @@ func answerable(patterns []Pattern, bound ...string) bool {
 	return len(patterns) == 0
 }
 
+// queries generates random queries over fewNames.
 func queries() *rapid.Generator[Query] {
 	return rapid.Custom(func(t *rapid.T) Query {
 		name := rapid.SampledFrom(fewNames)
@@ -277,8 +279,8 @@ func queries() *rapid.Generator[Query] {
 			case 2:
 				q.Filters = append(q.Filters, matches(v.Draw(t, "v"), regexp.MustCompile("^[a1]")))
 			case 3:
-				to := rapid.OneOf(rapid.Map(v, Var), rapid.Map(name, Name))
-				q.Filters = append(q.Filters, Compare(Var(v.Draw(t, "v")), rapid.SampledFrom([]string{"<", "<=", ">", ">=", "=", "!="}).Draw(t, "operator"), to.Draw(t, "to")))
+				operand := rapid.OneOf(rapid.Map(v, Var), rapid.Map(name, Name))
+				q.Filters = append(q.Filters, Compare(Var(v.Draw(t, "v")), rapid.SampledFrom([]string{"<", "<=", ">", ">=", "=", "!="}).Draw(t, "operator"), operand.Draw(t, "to")))
 			}
 		}
 		q.Distinct = rapid.Bool().Draw(t, "distinct")

@@ -27,17 +27,17 @@ func TestQueryAgainstModel(t *testing.T) {
 			Compact: rapid.Bool().Draw(t, "compact"), Partitions: rapid.SampledFrom([]int{1, 3}).Draw(t, "partitions"),
 		})
 		require.OK(t)(err)
-		few := rapid.SampledFrom(fewNames)
-		predicates := rapid.OneOf(few, rapid.SampledFrom(fewPredicates), rapid.SampledFrom(fewPredicates))
+		names := rapid.SampledFrom(fewNames)
+		predicates := rapid.OneOf(names, rapid.SampledFrom(fewPredicates), rapid.SampledFrom(fewPredicates))
 		model := rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) Triple {
-			return Triple{few.Draw(t, "s"), predicates.Draw(t, "p"), few.Draw(t, "o")}
+			return Triple{names.Draw(t, "s"), predicates.Draw(t, "p"), names.Draw(t, "o")}
 		}), 0, 25, rapid.ID[Triple]).Draw(t, "triples")
 		require.OK(t)(g.PutMany(ctx, slices.Values(model)))
 		for range 15 {
 			q := queries().Draw(t, "query")
 			if !answerable(q.Where) {
 				if _, err := collect(g.Query(ctx, q)); !errors.Is(err, index.ErrValue) || !strings.Contains(err.Error(), "has no known end") {
-					t.Fatalf("%v: %v", q.Where, err)
+					t.Fatalf("%v: %v, want ErrValue", q.Where, err)
 				}
 				continue
 			}
@@ -49,7 +49,7 @@ func TestQueryAgainstModel(t *testing.T) {
 			}
 			if !slices.EqualFunc(got, want, slices.Equal) {
 				plan, _ := g.Explain(ctx, q)
-				t.Fatalf("of %q\n%v %v distinct %v by %v gives\n%v, want\n%v; the plan is\n%s", model, q.Where, q.Select, q.Distinct, q.OrderBy, got, want, plan)
+				t.Fatalf("triples %q\nwhere %v select %v distinct %v order by %v\nreturned %v\nwant %v\nplan\n%s", model, q.Where, q.Select, q.Distinct, q.OrderBy, got, want, plan)
 			}
 			q.Limit, q.Offset = rapid.IntRange(0, 4).Draw(t, "limit"), rapid.IntRange(0, 4).Draw(t, "offset")
 			want = want[min(q.Offset, len(want)):]
@@ -58,7 +58,7 @@ func TestQueryAgainstModel(t *testing.T) {
 			}
 			limited := namesOfAll(t, g, q)
 			if len(limited) != len(want) || ordered && !slices.EqualFunc(limited, want, slices.Equal) {
-				t.Fatalf("of %q\n%v %v distinct %v by %v with limit %d and offset %d gives\n%v, want\n%v", model, q.Where, q.Select, q.Distinct, q.OrderBy, q.Limit, q.Offset, limited, want)
+				t.Fatalf("triples %q\nwhere %v select %v distinct %v order by %v limit %d offset %d\nreturned %v\nwant %v", model, q.Where, q.Select, q.Distinct, q.OrderBy, q.Limit, q.Offset, limited, want)
 			}
 		}
 	})
@@ -75,7 +75,7 @@ func namesOfAll(t *rapid.T, g *Graph, q Query) (found [][]string) {
 	return found
 }
 
-// network returns triples in which each of n people knows the next few.
+// network returns triples of n people: each knows three others and lives in one of ten cities.
 func network(n int) []Triple {
 	var triples []Triple
 	person := func(i int) string { return fmt.Sprintf("person%05d", i%n) }
@@ -88,7 +88,7 @@ func network(n int) []Triple {
 	return triples
 }
 
-// Joins with more rows than a batch, and ranges with more entries than a step.
+// Query joins more rows than a batch, and reads ranges with more entries than a step.
 func TestQueryOfManyRows(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -99,7 +99,7 @@ func TestQueryOfManyRows(t *testing.T) {
 		for text, want := range map[string]int{
 			"?x lives-in city1 . ?x knows ?y":                                            n / 10 * 3,
 			"?x lives-in city1 . ?x knows ?y . ?y lives-in ?c":                           n / 10 * 3,
-			"?x lives-in city1 . ?y lives-in city1 . ?y knows ?x . person00001 knows ?z": 0, // there is no such pair
+			"?x lives-in city1 . ?y lives-in city1 . ?y knows ?x . person00001 knows ?z": 0, // no such pair exists
 			"?x lives-in city1 . ?y lives-in city2 . ?x knows ?y":                        n / 10,
 			"?x lives-in ?c":                          n,
 			"person00000 knows* ?x":                   n,
@@ -108,12 +108,12 @@ func TestQueryOfManyRows(t *testing.T) {
 			"?x knows*2 ?y . ?x lives-in city3":       n / 10 * 6,
 			"?y knows*2 ?x . ?x lives-in city3":       n / 10 * 6,
 			"person00000 knows+ ?x . ?x ~ 5$":         n / 10,
-			"?x knows person00001 . person00001 ?p ?": -1,
+			"?x knows person00001 . person00001 ?p ?": -1, // does not parse
 		} {
 			q, err := Parse(text)
 			if want < 0 {
 				if err == nil {
-					t.Errorf("%s is read", text)
+					t.Errorf("Parse(%q) returned no error", text)
 				}
 				continue
 			}
@@ -131,7 +131,7 @@ func TestQueryMemory(t *testing.T) {
 	ctx := context.Background()
 	g := newGraph(t, redistest.DB(t).Client(t), "g", Options{})
 	put(t, g, network(2000)...)
-	for text, fails := range map[string]bool{
+	for text, wantErr := range map[string]bool{
 		"person00000 knows+ ?x":                true,
 		"person00000 knows*1..2 ?x":            false,
 		"?x knows*1..2 ?y . ?x lives-in city1": false, // searches from one start at a time
@@ -143,45 +143,43 @@ func TestQueryMemory(t *testing.T) {
 		q, err := Parse(text)
 		require.OK(t)(err)
 		q.Memory = 12_000
-		if _, err := collect(g.Query(ctx, q)); errors.Is(err, ErrMemory) != fails || err != nil && !fails {
-			t.Errorf("%s: %v", text, err)
+		if _, err := collect(g.Query(ctx, q)); errors.Is(err, ErrMemory) != wantErr || err != nil && !wantErr {
+			t.Errorf("%s: %v, want ErrMemory: %v", text, err, wantErr)
 		}
 	}
 	q := Query{Where: []Pattern{{S: Var("x"), P: Name("knows"), O: Var("y")}}, Select: []string{"x"}, Distinct: true, Memory: 12_000}
 	if _, err := collect(g.Query(ctx, q)); !errors.Is(err, ErrMemory) {
-		t.Errorf("distinct: %v", err)
+		t.Errorf("distinct: %v, want ErrMemory", err)
 	}
 	q.Memory = 0
 	if got, err := collect(g.Query(ctx, q)); err != nil || len(got) != 2000 {
 		t.Errorf("%d distinct answers, want 2000 (%v)", len(got), err)
 	}
-	// With a Limit, an order only needs memory for that many answers.
+	// With a Limit, sorting needs memory for the first Offset+Limit answers only.
 	q = Query{Where: []Pattern{{S: Var("x"), P: Name("knows"), O: Var("y")}}, OrderBy: []SortKey{Desc("y"), Asc("x")}, Memory: 12_000}
 	if _, err := collect(g.Query(ctx, q)); !errors.Is(err, ErrMemory) {
-		t.Errorf("all in order: %v", err)
+		t.Errorf("sorted without a limit: %v, want ErrMemory", err)
 	}
 	q.Limit, q.Offset, q.Distinct = 2, 10, true
 	if got, err := collect(g.Query(ctx, q)); err != nil || len(got) != 2 || got[0].Get("y") != "person01996" || got[0].Get("x") != "person01992" {
-		t.Errorf("two in order: %v (%v)", got, err)
+		t.Errorf("sorted with a limit: %v (%v)", got, err)
 	}
 	q = Query{Where: []Pattern{{S: Var("x"), P: Name("knows"), O: Var("y")}}, Select: []string{"x"}, Distinct: true, Memory: 12_000}
-	// After an early stop there are no further errors.
-	q.Memory = 12_000
+	// A query that stops early returns no error.
 	for _, err := range g.Query(ctx, q) {
 		require.OK(t)(err)
 		break
 	}
 }
 
-// A plan starts with the rarest pattern, follows shared variables, and recognizes an empty
-// answer.
+// A plan starts with the rarest pattern, follows shared variables, and detects an empty answer.
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	g := newGraph(t, redistest.DB(t).Client(t), "g", Options{})
 	put(t, g, network(100)...)
 	put(t, g, Triple{"person00007", "likes", "beer"})
-	order := func(text string) (steps []string, empty bool) {
+	planOf := func(text string) (steps []string, empty bool) {
 		q, err := Parse(text)
 		require.OK(t)(err)
 		plan, err := g.Explain(ctx, q)
@@ -190,7 +188,7 @@ func TestExplain(t *testing.T) {
 			steps = append(steps, s.Pattern.String())
 		}
 		if !strings.Contains(plan.String(), steps[0]) {
-			t.Errorf("the plan does not say %q:\n%s", steps[0], plan)
+			t.Errorf("the plan does not contain %q:\n%s", steps[0], plan)
 		}
 		return steps, plan.empty
 	}
@@ -207,13 +205,11 @@ func TestExplain(t *testing.T) {
 		{"?x knows* ?y . ?y lives-in ?c . ?z knows* ?x", []string{"?y lives-in ?c", "?x knows*0.. ?y", "?z knows*0.. ?x"}},
 		{"?x knows*1..2 ?y . ?y lives-in city1", []string{"?y lives-in city1", "?x knows*1..2 ?y"}},
 	} {
-		if got, empty := order(test.text); !slices.Equal(got, test.want) || empty {
+		if got, empty := planOf(test.text); !slices.Equal(got, test.want) || empty {
 			t.Errorf("%s is planned as %q, want %q", test.text, got, test.want)
 		}
 	}
-	if _, empty := order("?x knows ?y . ?x likes wine"); !empty {
-		t.Error("the plan does not recognize an empty answer")
+	if _, empty := planOf("?x knows ?y . ?x likes wine"); !empty {
+		t.Error("the plan does not detect an empty answer")
 	}
 }
-
-// A type and all its supertypes: a path of zero or more steps from a variable that another

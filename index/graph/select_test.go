@@ -16,8 +16,8 @@ import (
 	"retwis/internal/require"
 )
 
-// names generates few names, so that triples share them, including all that could break an
-// entry.
+// names generates short names that triples are likely to share, including bytes that entries
+// escape.
 func names() *rapid.Generator[string] {
 	return rapid.OneOf(
 		rapid.SampledFrom([]string{
@@ -33,8 +33,8 @@ func triples() *rapid.Generator[Triple] {
 	})
 }
 
-// comparableName converts a name so that plain byte order is the order of entries, in which
-// the end of a name is between '9' and ':'.
+// comparableName converts a name so that plain byte order is the order of entries, in which the
+// end of a name sorts between '9' and ':'.
 func comparableName(name string) string {
 	var out strings.Builder
 	for i := range len(name) {
@@ -47,11 +47,12 @@ func comparableName(name string) string {
 	return out.String() + ":"
 }
 
+// compareIn returns a function that compares triples by their entries in an order.
 func compareIn(order tripleOrder) func(a, b Triple) int {
 	return func(a, b Triple) int {
 		for i := range 3 {
 			x, y := a.part(order[i]), b.part(order[i])
-			if i == 2 { // the last is the end of its entry: plain byte order
+			if i == 2 { // the last part ends the entry: plain byte order
 				return strings.Compare(x, y)
 			}
 			if c := strings.Compare(comparableName(x), comparableName(y)); c != 0 {
@@ -62,7 +63,7 @@ func compareIn(order tripleOrder) func(a, b Triple) int {
 	}
 }
 
-// Entries sort as their names do, and parse to the same triple.
+// Entries sort like the names of their triples, and parse to the same triples.
 func TestEntries(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -72,14 +73,14 @@ func TestEntries(t *testing.T) {
 			if got, want := strings.Compare(x, y), compareIn(order)(a, b); got != want {
 				t.Fatalf("%q and %q compare as %d, their triples %q and %q as %d", x, y, got, a, b, want)
 			}
-			if o, back, ok := parseEntry(x); !ok || o != order || back != a {
-				t.Fatalf("%q is read as %q %v %v", x, back, o, ok)
+			if o, parsed, ok := parseEntry(x); !ok || o != order || parsed != a {
+				t.Fatalf("parseEntry(%q) = %q, %q, %v, want %q, %q", x, o, parsed, ok, order, a)
 			}
 		}
 	})
 	for _, bad := range []string{"", "spo", "spo:", "spo:a:b", "spo:a:b:c:d", "spo:a:b:;", "spo:a:b:c;x", "xyz:a:b:c", "spo::b:c", "spo:a::c", "spo:a:b:", "SPO:a:b:c"} {
 		if order, got, ok := parseEntry(bad); ok {
-			t.Errorf("%q is read as %s of %q", bad, order, got)
+			t.Errorf("parseEntry(%q) = %q, %q, want failure", bad, order, got)
 		}
 	}
 }
@@ -97,33 +98,34 @@ func TestSelectAgainstModel(t *testing.T) {
 		require.OK(t)(err)
 		model := map[Triple]bool{}
 		for range rapid.IntRange(1, 4).Draw(t, "changes") {
-			some := rapid.SliceOfN(triples(), 0, 40).Draw(t, "triples")
+			batch := rapid.SliceOfN(triples(), 0, 40).Draw(t, "triples")
 			before := len(model)
 			if rapid.IntRange(0, 2).Draw(t, "what") == 0 {
-				for _, triple := range some {
+				for _, triple := range batch {
 					delete(model, triple)
 				}
-				n, err := g.RemoveMany(ctx, slices.Values(some))
+				n, err := g.RemoveMany(ctx, slices.Values(batch))
 				if err != nil || int(n) != before-len(model) {
-					t.Fatalf("%d are deleted, want %d (%v)", n, before-len(model), err)
+					t.Fatalf("RemoveMany() = %d, want %d (%v)", n, before-len(model), err)
 				}
 				continue
 			}
-			for _, triple := range some {
+			for _, triple := range batch {
 				model[triple] = true
 			}
-			n, err := g.PutMany(ctx, slices.Values(some))
+			n, err := g.PutMany(ctx, slices.Values(batch))
 			if err != nil || int(n) != len(model)-before {
-				t.Fatalf("%d are new, want %d (%v)", n, len(model)-before, err)
+				t.Fatalf("PutMany() = %d, want %d (%v)", n, len(model)-before, err)
 			}
 		}
 		for range 6 {
-			matchOnce(t, g, model)
+			compareSelect(t, g, model)
 		}
 	})
 }
 
-func matchOnce(t *rapid.T, g *Graph, model map[Triple]bool) {
+// compareSelect draws a pattern and a page, and compares Count and Select with the model.
+func compareSelect(t *rapid.T, g *Graph, model map[Triple]bool) {
 	ctx := context.Background()
 	p := Pattern{}
 	fixed := triples().Draw(t, "fixed")
@@ -135,15 +137,15 @@ func matchOnce(t *rapid.T, g *Graph, model map[Triple]bool) {
 		slices.SortFunc(known, compareIn(spo))
 		fixed = rapid.SampledFrom(known).Draw(t, "known")
 	}
-	which := rapid.IntRange(0, 7).Draw(t, "which are named")
+	named := rapid.IntRange(0, 7).Draw(t, "which are named")
 	for i, term := range [3]*Term{&p.S, &p.P, &p.O} {
-		if which&(1<<i) != 0 {
+		if named&(1<<i) != 0 {
 			*term = Name(fixed.part("spo"[i]))
 		}
 	}
 	var orders []tripleOrder
 	for _, order := range ordersOf(g.store.compact) {
-		if p.leads(order, strings.Count(fmt.Sprintf("%03b", which), "1")) {
+		if p.leads(order, strings.Count(fmt.Sprintf("%03b", named), "1")) {
 			orders = append(orders, order)
 		}
 	}
@@ -160,7 +162,7 @@ func matchOnce(t *rapid.T, g *Graph, model map[Triple]bool) {
 	}
 	slices.SortFunc(want, compareIn(order))
 	if n, err := g.Count(ctx, p); err != nil || int(n) != len(want) {
-		t.Fatalf("%s counts %d, want %d (%v)", p, n, len(want), err)
+		t.Fatalf("Count(%s) = %d, want %d (%v)", p, n, len(want), err)
 	}
 	page := index.Page{
 		Limit: rapid.IntRange(0, 5).Draw(t, "limit"), Offset: rapid.IntRange(0, 4).Draw(t, "offset"), Reverse: rapid.Bool().Draw(t, "reverse"),
@@ -178,27 +180,27 @@ func matchOnce(t *rapid.T, g *Graph, model map[Triple]bool) {
 	}
 	got, err := collect(g.Select(ctx, p, page))
 	if err != nil || !slices.Equal(got, want) {
-		t.Fatalf("%s with %+v gives %q, want %q (%v)", p, page, got, want, err)
+		t.Fatalf("Select(%s, %+v) returned %q, want %q (%v)", p, page, got, want, err)
 	}
 }
 
 // fits reports whether a name matches a term without variables.
 func fits(t Term, name string) bool { return t.term.Kind != syntax.Name || t.term.Text == name }
 
-// A range of many reads can be stopped and continued during writes.
+// Pages that are read during writes contain each unchanged triple exactly once.
 func TestSelectPagesWhileWriting(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	for _, partitions := range []int{1, 4} {
 		g := newGraph(t, redistest.DB(t).Client(t), "g", Options{Partitions: partitions})
-		var stay []Triple
+		var unchanged []Triple
 		for i := range 1200 {
-			stay = append(stay, Triple{fmt.Sprintf("s%04d", i), "p", "o"})
+			unchanged = append(unchanged, Triple{fmt.Sprintf("s%04d", i), "p", "o"})
 		}
-		put(t, g, stay...)
+		put(t, g, unchanged...)
 		for offset, want := range map[int]int{0: 1200, 600: 600, 1199: 1, 1200: 0} {
-			if found := all(t, g.Select(ctx, Pattern{}, index.Page{Offset: offset})); len(found) != want || want > 0 && found[0] != stay[offset] {
-				t.Errorf("%d are after an offset of %d, want %d", len(found), offset, want)
+			if found := all(t, g.Select(ctx, Pattern{}, index.Page{Offset: offset})); len(found) != want || want > 0 && found[0] != unchanged[offset] {
+				t.Errorf("%d triples after an offset of %d, want %d", len(found), offset, want)
 			}
 		}
 		stop, done := make(chan struct{}), make(chan error)
@@ -231,15 +233,15 @@ func TestSelectPagesWhileWriting(t *testing.T) {
 				}
 				page.After = found[len(found)-1].Cursor()
 			}
-			for _, triple := range stay {
+			for _, triple := range unchanged {
 				if seen[triple] != 1 {
-					t.Errorf("%v is seen %d times", triple, seen[triple])
+					t.Errorf("%v is seen %d times, want 1", triple, seen[triple])
 				}
 				delete(seen, triple)
 			}
 			for triple, n := range seen {
 				if n > 1 {
-					t.Errorf("%v is seen %d times", triple, n)
+					t.Errorf("%v is seen %d times, want at most 1", triple, n)
 				}
 			}
 		}
@@ -248,7 +250,7 @@ func TestSelectPagesWhileWriting(t *testing.T) {
 	}
 }
 
-// Errors name the invalid argument, and nothing changes.
+// Invalid arguments, other declarations, missing graphs and damaged entries return errors.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -256,44 +258,44 @@ func TestRefusals(t *testing.T) {
 	g := newGraph(t, client, "g", Options{})
 	for _, bad := range []Triple{{"", "p", "o"}, {"s", "", "o"}, {"s", "p", ""}, {"s", "p", strings.Repeat("x", MaxName+1)}} {
 		if _, err := g.Put(ctx, bad); !errors.Is(err, index.ErrValue) {
-			t.Errorf("put %.10q: %v", bad, err)
+			t.Errorf("put %.10q: %v, want ErrValue", bad, err)
 		}
 	}
 	longest := Triple{strings.Repeat(":", MaxName), strings.Repeat(";", MaxName), strings.Repeat("\xff", MaxName)}
 	put(t, g, longest)
 	if has, err := g.Has(ctx, longest); !has || err != nil {
-		t.Errorf("the longest names are not there: %v", err)
+		t.Errorf("Has of the longest names = %v, %v", has, err)
 	}
 	if found := all(t, g.Select(ctx, Pattern{S: Name(longest.S)}, index.Page{})); len(found) != 1 || found[0] != longest {
-		t.Errorf("the longest names are found %d times", len(found))
+		t.Errorf("the longest names are found %d times, want 1", len(found))
 	}
 	for name, page := range map[string]index.Page{
 		"limit": {Limit: -1}, "offset": {Offset: -1}, "cursor": {After: "!"}, "no triple": {After: "YQ"},
 		"another pattern": {After: Triple{"other", "p", "o"}.Cursor()},
 	} {
 		if _, err := collect(g.Select(ctx, Pattern{S: Name("s")}, page)); !errors.Is(err, index.ErrValue) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v, want ErrValue", name, err)
 		}
 	}
 	for _, p := range []Pattern{{S: Var("x")}, {P: Path("p", 1, 2)}, {S: Name("s"), Order: "pos"}, {Order: "abc"}} {
 		if _, err := collect(g.Select(ctx, p, index.Page{})); !errors.Is(err, index.ErrValue) {
-			t.Errorf("%s: %v", p, err)
+			t.Errorf("%s: %v, want ErrValue", p, err)
 		}
 	}
 	for _, opt := range []Options{{Compact: true}, {Partitions: 2}} {
 		other := newGraph(t, client, "g", opt)
 		if _, err := other.Put(ctx, Triple{"s", "p", "o"}); !errors.Is(err, index.ErrDeclared) {
-			t.Errorf("put into what is declared otherwise: %v", err)
+			t.Errorf("put with other options %+v: %v, want ErrDeclared", opt, err)
 		}
 		if _, err := other.Len(ctx); !errors.Is(err, index.ErrDeclared) {
-			t.Errorf("count what is declared otherwise: %v", err)
+			t.Errorf("count with other options %+v: %v, want ErrDeclared", opt, err)
 		}
 	}
 	if _, err := Open(ctx, client, "nothing"); !errors.Is(err, index.ErrNotFound) {
-		t.Errorf("open nothing: %v", err)
+		t.Errorf("open a missing graph: %v, want ErrNotFound", err)
 	}
 	if _, err := New(client, "", Options{}); err == nil {
-		t.Error("an empty key is taken")
+		t.Error("New accepted an empty key")
 	}
 	for _, opt := range []Options{{Compact: true, Partitions: 1}, {Partitions: 5}} {
 		key := fmt.Sprint(opt)
@@ -305,12 +307,12 @@ func TestRefusals(t *testing.T) {
 	}
 	require.OK(t)(client.Do(ctx, client.B().Zadd().Key("g").ScoreMember().ScoreMember(0, "spo:a:b").Build()).Error())
 	if _, err := collect(g.Select(ctx, Pattern{}, index.Page{})); !errors.Is(err, index.ErrCorrupt) {
-		t.Errorf("a damaged entry: %v", err)
+		t.Errorf("select a damaged entry: %v, want ErrCorrupt", err)
 	}
 }
 
 func TestOpenWithoutAClient(t *testing.T) {
 	if _, err := Open(t.Context(), nil, "g"); err == nil {
-		t.Error("a graph was opened without a client")
+		t.Error("Open with a nil client returned no error")
 	}
 }

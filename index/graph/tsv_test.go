@@ -18,7 +18,7 @@ func TestTSV(t *testing.T) {
 		want := Triple{name.Draw(t, "s"), name.Draw(t, "p"), name.Draw(t, "o")}
 		line := want.TSV()
 		if got, err := ParseTSV(line); got != want || err != nil || strings.ContainsAny(line, "\r\n") {
-			t.Fatalf("%q is written as %q and read as %q (%v)", want, line, got, err)
+			t.Fatalf("%q is formatted as %q and parsed as %q (%v)", want, line, got, err)
 		}
 	})
 	for line, want := range map[string]string{
@@ -33,7 +33,7 @@ func TestTSV(t *testing.T) {
 		"a\tb\t" + strings.Repeat("x", MaxName+1): "column 5: the object has 65537 bytes",
 	} {
 		if _, err := ParseTSV(line); err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, index.ErrValue) {
-			t.Errorf("%.40q: %v, want %s", line, err, want)
+			t.Errorf("ParseTSV(%.40q): %v, want error with %q", line, err, want)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"retwis/maintain"
 )
 
-// The examples of the tutorial on secondary indexes, with its names.
+// The examples of the tutorial on secondary indexes, with the names that the tutorial uses.
 func TestTutorial(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -86,7 +86,7 @@ func TestAdopt(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	g := newGraph(t, client, "byhand", Options{})
 	if _, err := g.Adopt(ctx, maintain.Options{}); !errors.Is(err, index.ErrNotFound) {
-		t.Errorf("nothing is adopted: %v", err)
+		t.Errorf("Adopt of a missing key: %v, want ErrNotFound", err)
 	}
 	zadd := func(key string, entries ...string) {
 		t.Helper()
@@ -95,13 +95,13 @@ func TestAdopt(t *testing.T) {
 		}
 	}
 	zadd("byhand", "spo:a:likes:b", "sop:a:b:likes", "pso:likes:a:b", "pos:likes:b:a", "osp:b:a:likes", "ops:b:likes:a")
-	// It can be read before Adopt.
+	// The triple can be selected before Adopt.
 	if found := all(t, g.Select(ctx, Pattern{P: Name("likes")}, index.Page{})); len(found) != 1 {
-		t.Errorf("found %v", found)
+		t.Errorf("found %v, want one triple", found)
 	}
 	for range 2 {
 		if report, err := g.Adopt(ctx, maintain.Options{}); err != nil || report.Checked != 1 || report.Problems() != 0 {
-			t.Errorf("Adopt reports %+v (%v)", report, err)
+			t.Errorf("Adopt reports %+v, want 1 checked and no problems (%v)", report, err)
 		}
 	}
 	opened, err := Open(ctx, client, "byhand")
@@ -111,21 +111,21 @@ func TestAdopt(t *testing.T) {
 	zadd("damaged", "spo:a:likes:b", "sop:a:b:likes", "pso:likes:a:b", "pos:likes:b:a", "osp:b:a:likes", "what is this")
 	damaged := newGraph(t, client, "damaged", Options{})
 	if report, err := damaged.Adopt(ctx, maintain.Options{}); err != nil || report.Checked != 1 || report.Missing != 1 || report.Dangling != 1 {
-		t.Errorf("Adopt of damaged data reports %+v (%v)", report, err)
+		t.Errorf("Adopt of damaged data reports %+v, want 1 checked, 1 missing, 1 dangling (%v)", report, err)
 	}
 	if report, err := damaged.Repair(ctx, nil, maintain.Options{}); err != nil || report.Repaired != 2 {
-		t.Errorf("Repair reports %+v (%v)", report, err)
+		t.Errorf("Repair reports %+v, want 2 repaired (%v)", report, err)
 	}
 	sameState(t, damaged, []Triple{{"a", "likes", "b"}})
 
 	zadd("other", "one", "two")
 	if _, err := newGraph(t, client, "other", Options{}).Adopt(ctx, maintain.Options{}); !errors.Is(err, index.ErrValue) {
-		t.Errorf("another sorted set is adopted: %v", err)
+		t.Errorf("Adopt of a sorted set without triples: %v, want ErrValue", err)
 	}
 	if _, err := Open(ctx, client, "other"); !errors.Is(err, index.ErrNotFound) {
-		t.Errorf("another sorted set is declared: %v", err)
+		t.Errorf("Open of a sorted set without triples: %v, want ErrNotFound", err)
 	}
 	if _, err := newGraph(t, client, "byhand", Options{Compact: true}).Adopt(ctx, maintain.Options{}); !errors.Is(err, index.ErrDeclared) {
-		t.Errorf("another declaration: %v", err)
+		t.Errorf("Adopt with other options: %v, want ErrDeclared", err)
 	}
 }

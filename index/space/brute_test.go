@@ -25,7 +25,7 @@ func compareValues(t rapid.TB, d Dim, a, b any) int {
 	x, okX := new(big.Rat).SetString(fmt.Sprint(a))
 	y, okY := new(big.Rat).SetString(fmt.Sprint(b))
 	if !okX || !okY {
-		t.Fatalf("%v, %v are no numbers", a, b)
+		t.Fatalf("%v and %v are not both numbers", a, b)
 	}
 	return x.Cmp(y)
 }
@@ -53,7 +53,7 @@ func anySide(t *rapid.T, a *axis) Side {
 	case 2:
 		s = Side{}
 	case 3:
-		s.Max = low // thin
+		s.Max = low // a single value
 	case 4:
 		switch a.Type { // beyond the range
 		case Int, Decimal:
@@ -86,8 +86,8 @@ func inBox(t rapid.TB, dims []Dim, values []any, box Box) bool {
 	return true
 }
 
-// For random declarations and writes, a query returns exactly the points in its box, in a
-// consistent order, also in pages; and Count agrees.
+// After random writes with random declarations, Select returns exactly the points in a box, in a
+// consistent order and also in pages. Count and Explain agree with Select.
 func TestQueryAgainstBruteForce(t *testing.T) {
 	t.Parallel()
 	c := redistest.DB(t).Client(t)
@@ -95,7 +95,7 @@ func TestQueryAgainstBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := t.Context()
 		n++
-		dims := anyDims(rapid.SampledFrom([]int{2, 3, 16}).Draw(t, "most")).Draw(t, "dims")
+		dims := anyDims(rapid.SampledFrom([]int{2, 3, 16}).Draw(t, "max")).Draw(t, "dims")
 		x := newIndex(t, c, fmt.Sprint("brute", n), "", Options{
 			Dims: dims, Partitions: rapid.SampledFrom([]int{1, 1, 3}).Draw(t, "partitions"),
 			MaxRanges: rapid.SampledFrom([]int{0, 1, 5, 100}).Draw(t, "ranges"),
@@ -134,19 +134,20 @@ func TestQueryAgainstBruteForce(t *testing.T) {
 			checkBox(t, x, model, box)
 		}
 		if report, err := x.Verify(ctx, nil, maintain.Options{}); err != nil || report.Problems() != 0 {
-			t.Fatalf("%+v, %v", report, err)
+			t.Fatalf("Verify: %+v, %v, want no problems", report, err)
 		}
 	})
 }
 
-// readOf returns the number of points read in ranges.
-func readOf(ranges []RangeRead) (n int64) {
+// pointsRead returns the number of points that were read in ranges.
+func pointsRead(ranges []RangeRead) (n int64) {
 	for _, r := range ranges {
 		n += r.Read
 	}
 	return n
 }
 
+// checkBox compares Select, Count and Explain with the model.
 func checkBox(t *rapid.T, x *Index, model map[string][]any, box Box) {
 	ctx := t.Context()
 	var want []string
@@ -163,20 +164,20 @@ func checkBox(t *rapid.T, x *Index, model map[string][]any, box Box) {
 	for i, e := range all {
 		for d, v := range e.Values {
 			if compareValues(t, x.Dims()[d], v, model[e.ID][d]) != 0 {
-				t.Fatalf("%q came back as %v, put as %v", e.ID, e.Values, model[e.ID])
+				t.Fatalf("%q has values %v, want %v", e.ID, e.Values, model[e.ID])
 			}
 		}
 		if i > 0 && all[i-1].member >= e.member {
-			t.Fatalf("%q comes before %q", all[i-1].member, e.member)
+			t.Fatalf("member %q comes before %q", all[i-1].member, e.member)
 		}
 	}
 	if n, err := x.Count(ctx, box); err != nil || n != int64(len(want)) {
-		t.Fatalf("%v: counted %d, %v, want %d", box, n, err, len(want))
+		t.Fatalf("Count(%v) = %d, %v, want %d", box, n, err, len(want))
 	}
-	if e, err := x.Explain(ctx, box); err != nil || e.Returned != int64(len(want)) || len(e.Ranges) > x.reader.points.maxRanges+min(x.reader.points.maxRanges, coarseRanges) || e.Read != readOf(e.Ranges) {
-		t.Fatalf("%v: explained %+v, %v", box, e, err)
+	if e, err := x.Explain(ctx, box); err != nil || e.Returned != int64(len(want)) || len(e.Ranges) > x.reader.points.maxRanges+min(x.reader.points.maxRanges, coarseRanges) || e.Read != pointsRead(e.Ranges) {
+		t.Fatalf("Explain(%v): %+v, %v, want %d returned", box, e, err, len(want))
 	}
-	// Read pages from both ends.
+	// Read pages in both directions.
 	reversed := slices.Clone(all)
 	slices.Reverse(reversed)
 	for _, order := range [][]Entry{all, reversed} {
@@ -185,7 +186,7 @@ func checkBox(t *rapid.T, x *Index, model map[string][]any, box Box) {
 		for {
 			part := list(t, x.Select(ctx, box, page))
 			if len(part) > page.Limit {
-				t.Fatalf("a page of %d has %d", page.Limit, len(part))
+				t.Fatalf("a page with Limit %d has %d entries", page.Limit, len(part))
 			}
 			paged = append(paged, part...)
 			if len(part) < page.Limit {
@@ -194,13 +195,13 @@ func checkBox(t *rapid.T, x *Index, model map[string][]any, box Box) {
 			page.After = part[len(part)-1].Cursor()
 		}
 		if !slices.EqualFunc(paged, order, func(a, b Entry) bool { return a.member == b.member }) {
-			t.Fatalf("%v: %d in pages of %d, want %d", box, len(paged), page.Limit, len(order))
+			t.Fatalf("%v: %d entries in pages of %d, want %d", box, len(paged), page.Limit, len(order))
 		}
 		page.After, page.Offset = "", rapid.IntRange(0, len(order)+1).Draw(t, "offset")
 		want := order[min(page.Offset, len(order)):]
 		want = want[:min(page.Limit, len(want))]
 		if got := list(t, x.Select(ctx, box, page)); !slices.EqualFunc(got, want, func(a, b Entry) bool { return a.member == b.member }) {
-			t.Fatalf("%v: %d after %d, want %d", box, len(got), page.Offset, len(want))
+			t.Fatalf("%v: %d entries at offset %d, want %d", box, len(got), page.Offset, len(want))
 		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// runs returns the pieces of the curve within a box, by checking every number.
-func runs(l *layout, low, high []uint64) [][2]uint64 {
+// piecesIn returns the pieces of the curve within a box. It checks every number of the curve.
+func piecesIn(l *layout, low, high []uint64) [][2]uint64 {
 	var all [][2]uint64
 	codes := make([]uint64, len(low))
 	for z := range uint64(1) << len(l.bits) {
@@ -29,7 +29,7 @@ func runs(l *layout, low, high []uint64) [][2]uint64 {
 	return all
 }
 
-// The ranges cover the box, and read as little outside of it as possible.
+// The ranges of cover contain the box, and read at most 2% more numbers than necessary.
 func TestCoverIsOptimal(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -45,49 +45,48 @@ func TestCoverIsOptimal(t *testing.T) {
 			low[d], high[d] = min(a[d], b[d]), max(a[d], b[d])
 		}
 		n := rapid.IntRange(1, 40).Draw(t, "n")
-		pieces := runs(&l, low, high)
+		pieces := piecesIn(&l, low, high)
 		var gaps []uint64
 		for i := 1; i < len(pieces); i++ {
 			gaps = append(gaps, pieces[i][0]-pieces[i-1][1]-1)
 		}
 		slices.Sort(gaps)
-		least := uint64(0) // the minimum that n ranges must read
+		minimum := uint64(0) // of the numbers that n ranges must read
 		for _, p := range pieces {
-			least += p[1] - p[0] + 1
+			minimum += p[1] - p[0] + 1
 		}
 		for i := range max(0, len(gaps)-(n-1)) {
-			least += gaps[i]
+			minimum += gaps[i]
 		}
 
-		spansFound := l.cover(low, high, n)
-		if len(spansFound) > n {
-			t.Fatalf("%d ranges, at most %d are allowed", len(spansFound), n)
+		ranges := l.cover(low, high, n)
+		if len(ranges) > n {
+			t.Fatalf("%d ranges, want at most %d", len(ranges), n)
 		}
-		total, volume, passed := uint64(0), 0.0, uint64(0)
-		for i, s := range spansFound {
+		total, end := uint64(0), uint64(0)
+		for i, s := range ranges {
 			from, to := s.low[0], s.high[0]
-			if to < from || i > 0 && from <= passed {
-				t.Fatalf("the ranges are not in order: %v", spansFound)
+			if to < from || i > 0 && from <= end {
+				t.Fatalf("the ranges are not in ascending order: %v", ranges)
 			}
-			passed = to
+			end = to
 			total += to - from + 1
-			volume += s.volume
 			if !slices.ContainsFunc(pieces, func(p [2]uint64) bool { return p[0] == from || from > p[0] && from <= p[1] }) {
 				t.Fatalf("the range %d..%d does not begin in the box", from, to)
 			}
 		}
 		for _, p := range pieces {
-			if !slices.ContainsFunc(spansFound, func(s span) bool { return s.low[0] <= p[0] && s.high[0] >= p[1] }) {
-				t.Fatalf("the piece %v is not covered by %v", p, spansFound)
+			if !slices.ContainsFunc(ranges, func(s span) bool { return s.low[0] <= p[0] && s.high[0] >= p[1] }) {
+				t.Fatalf("the piece %v is in none of the ranges %v", p, ranges)
 			}
 		}
-		if total > least+uint64(float64(least)*0.02) {
-			t.Fatalf("the %d ranges read %d numbers, %d would do", len(spansFound), total, least)
+		if total > minimum+uint64(float64(minimum)*0.02) {
+			t.Fatalf("%d ranges read %d numbers, the minimum is %d", len(ranges), total, minimum)
 		}
 	})
 }
 
-// For boxes of all dimensions and widths, every number in the box is in a range.
+// For boxes of any number of dimensions and any width, every point in the box is in a range.
 func TestCoverContainsBox(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -98,13 +97,13 @@ func TestCoverContainsBox(t *testing.T) {
 		for d := range a {
 			low[d], high[d] = min(a[d], b[d]), max(a[d], b[d])
 		}
-		found := l.cover(low, high, 32)
-		if len(found) > 32 {
-			t.Fatalf("%d ranges", len(found))
+		ranges := l.cover(low, high, 32)
+		if len(ranges) > 32 {
+			t.Fatalf("%d ranges, want at most 32", len(ranges))
 		}
-		for i, s := range found {
-			if slices.Compare(s.low, s.high) > 0 || i > 0 && slices.Compare(found[i-1].high, s.low) >= 0 {
-				t.Fatalf("range %d is %v..%v", i, s.low, s.high)
+		for i, s := range ranges {
+			if slices.Compare(s.low, s.high) > 0 || i > 0 && slices.Compare(ranges[i-1].high, s.low) >= 0 {
+				t.Fatalf("range %d is not in ascending order: %v..%v", i, s.low, s.high)
 			}
 		}
 		for range 20 {
@@ -113,15 +112,15 @@ func TestCoverContainsBox(t *testing.T) {
 				c[d] = rapid.Uint64Range(low[d], high[d]).Draw(t, "code")
 			}
 			z := l.interleave(c)
-			if !slices.ContainsFunc(found, func(s span) bool { return slices.Compare(s.low, z) <= 0 && slices.Compare(z, s.high) <= 0 }) {
+			if !slices.ContainsFunc(ranges, func(s span) bool { return slices.Compare(s.low, z) <= 0 && slices.Compare(z, s.high) <= 0 }) {
 				t.Fatalf("%v is in no range", c)
 			}
 		}
 	})
 }
 
-// tutorialSquares implements the tutorial's method: equal squares with sides of 2^exp, each one
-// range.
+// tutorialSquares implements the tutorial's method: equal squares with sides of 2^exp, and one
+// range per square.
 func tutorialSquares(l *layout, low, high []uint64, exp int) (names []string, ranges [][2]string) {
 	for x := low[0] >> exp; x <= high[0]>>exp; x++ {
 		for y := low[1] >> exp; y <= high[1]>>exp; y++ {
@@ -157,9 +156,9 @@ func TestTutorialBox(t *testing.T) {
 	for _, s := range x.reader.points.layout.cover(low, high, 8) {
 		read += s.length
 	}
-	ours := read / x.reader.points.layout.length([]uint64{0}, []uint64{lowBits(12)})
-	if ours > 8*0.67 {
-		t.Errorf("8 ranges read as much as %.1f squares", ours)
+	squaresRead := read / x.reader.points.layout.length([]uint64{0}, []uint64{lowBits(12)})
+	if squaresRead > 8*0.67 {
+		t.Errorf("8 ranges read as much as %.1f squares, want at most %.1f", squaresRead, 8*0.67)
 	}
 }
 

@@ -30,11 +30,11 @@ func TestParseDims(t *testing.T) {
 	} {
 		dims, err := ParseDims(text)
 		if err != nil {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("ParseDims(%q): %v", text, err)
 			continue
 		}
 		if got := textOf(dims); got != want {
-			t.Errorf("%s: got %s, want %s", text, got, want)
+			t.Errorf("ParseDims(%q) = %s, want %s", text, got, want)
 		}
 	}
 	for text, want := range map[string]string{
@@ -61,17 +61,18 @@ func TestParseDims(t *testing.T) {
 	} {
 		dims, err := ParseDims(text)
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: got %v, %v, want an error with %q", shorten(text), dims, err, want)
+			t.Errorf("ParseDims(%q) = %v, %v, want error with %q", shorten(text), dims, err, want)
 		}
 	}
 }
 
+// textOf formats dimensions for ParseDims.
 func textOf(dims []Dim) string {
-	words := make([]string, len(dims))
+	texts := make([]string, len(dims))
 	for i, d := range dims {
-		words[i] = d.String()
+		texts[i] = d.String()
 	}
-	return strings.Join(words, ",")
+	return strings.Join(texts, ",")
 }
 
 func FuzzParseDims(f *testing.F) {
@@ -85,10 +86,10 @@ func FuzzParseDims(f *testing.F) {
 		}
 		reparsed, err := ParseDims(textOf(dims))
 		if err != nil || textOf(reparsed) != textOf(dims) {
-			t.Errorf("%q: %q, then %q, %v", text, textOf(dims), textOf(reparsed), err)
+			t.Errorf("%q is formatted as %q, then as %q, %v", text, textOf(dims), textOf(reparsed), err)
 		}
 		if _, err := New(nil, "k", Options{Dims: dims}); err != nil && !strings.Contains(err.Error(), "client") {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("New with dimensions %q: %v", text, err)
 		}
 	})
 }
@@ -100,7 +101,7 @@ func TestDeclarationsRoundTrip(t *testing.T) {
 		text := textOf(dims)
 		reparsed, err := ParseDims(text)
 		if err != nil || textOf(reparsed) != text {
-			t.Fatalf("%q: %q, %v", text, textOf(reparsed), err)
+			t.Fatalf("%q is parsed as %q, %v", text, textOf(reparsed), err)
 		}
 	})
 }
@@ -109,24 +110,24 @@ func TestValues(t *testing.T) {
 	t.Parallel()
 	x := offline(t, "i:int(-10..10),p:decimal(2)(0..1000),t:time(2020-01-01..2030-01-01)")
 	when := time.Date(2026, 11, 21, 10, 0, 0, 123456789, time.FixedZone("", 3600))
-	good := []any{-3, "28.44", when}
-	m, err := x.reader.points.member("90", good)
+	valid := []any{-3, "28.44", when}
+	m, err := x.reader.points.member("90", valid)
 	require.OK(t)(err)
 	e, err := x.reader.points.entry("90", m)
 	require.OK(t)(err)
 	if e.ID != "90" || e.Values[0] != int64(-3) || e.Values[1] != decimal.New(2844, 2) || !e.Values[2].(time.Time).Equal(when) {
-		t.Errorf("got %v", e)
+		t.Errorf("got %v, want ID 90 and values %v", e, valid)
 	}
 	if got := x.reader.points.describe(m); got != "i=-3 p=28.44 t=2026-11-21T09:00:00.123456789Z" {
-		t.Errorf("described as %s", got)
+		t.Errorf("describe returned %s", got)
 	}
-	for _, same := range [][]any{
+	for _, equivalent := range [][]any{
 		{int8(-3), "28.440", "2026-11-21T09:00:00Z"},
 		{"-3", 28.44, when},
 		{-3.0, float32(28.5), when},
 	} {
-		if err := x.Check("90", same...); err != nil {
-			t.Errorf("%v: %v", same, err)
+		if err := x.Check("90", equivalent...); err != nil {
+			t.Errorf("Check(%v): %v", equivalent, err)
 		}
 	}
 	for _, c := range []struct {
@@ -149,20 +150,20 @@ func TestValues(t *testing.T) {
 		{2, time.Date(2700, 1, 1, 0, 0, 0, 0, time.UTC), "outside"},
 		{2, 5, "not a time"},
 	} {
-		values := append([]any(nil), good...)
+		values := append([]any(nil), valid...)
 		values[c.dim] = c.value
 		err := x.Check("90", values...)
 		if !errors.Is(err, index.ErrValue) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v: got %v, want %s", c.value, err, c.want)
+			t.Errorf("Check(%v): %v, want error with %q", c.value, err, c.want)
 		}
 	}
 	for _, id := range []string{"", strings.Repeat("x", entries.MaxID+1)} {
-		if err := x.Check(id, good...); !errors.Is(err, index.ErrValue) {
-			t.Errorf("id of %d bytes: %v", len(id), err)
+		if err := x.Check(id, valid...); !errors.Is(err, index.ErrValue) {
+			t.Errorf("ID of %d bytes: %v, want ErrValue", len(id), err)
 		}
 	}
-	if err := x.Check("90", good[:2]...); !errors.Is(err, index.ErrValue) {
-		t.Errorf("two values: %v", err)
+	if err := x.Check("90", valid[:2]...); !errors.Is(err, index.ErrValue) {
+		t.Errorf("two values for three dimensions: %v, want ErrValue", err)
 	}
 }
 
@@ -176,18 +177,18 @@ func TestLongestTime(t *testing.T) {
 		m, err := x.reader.points.member("90", []any{when})
 		require.OK(t)(err)
 		if e, err := x.reader.points.entry("90", m); err != nil || !e.Values[0].(time.Time).Equal(when) {
-			t.Errorf("%v comes back as %v, %v", when, e.Values, err)
+			t.Errorf("%v is decoded as %v, %v", when, e.Values, err)
 		}
 	}
 	if err := x.Check("90", to.Add(1)); !errors.Is(err, index.ErrValue) {
-		t.Errorf("a time after the last one: %v", err)
+		t.Errorf("a time after Max: %v, want ErrValue", err)
 	}
 }
 
-// anyDims generates declarations of all types, widths and numbers of dimensions.
-func anyDims(most int) *rapid.Generator[[]Dim] {
+// anyDims generates declarations of up to limit dimensions of all types and widths.
+func anyDims(limit int) *rapid.Generator[[]Dim] {
 	return rapid.Custom(func(t *rapid.T) []Dim {
-		dims := make([]Dim, rapid.IntRange(1, most).Draw(t, "n"))
+		dims := make([]Dim, rapid.IntRange(1, limit).Draw(t, "n"))
 		for i := range dims {
 			dims[i] = anyDim().Draw(t, "dim")
 			dims[i].Name = string(rune('a' + i))

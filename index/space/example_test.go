@@ -13,7 +13,7 @@ import (
 	"retwis/internal/redistest"
 )
 
-// exampleClient starts a server and returns a client of it.
+// exampleClient starts a server. It returns a client and a function that stops both.
 func exampleClient() (rueidis.Client, func()) {
 	urls, stop := redistest.Example(1)
 	client, err := rueidis.NewClient(rueidis.MustParseURL(urls[0]))
@@ -23,7 +23,7 @@ func exampleClient() (rueidis.Client, func()) {
 	return client, func() { client.Close(); stop() }
 }
 
-// Put points in a plane, and find those in a box.
+// Put points in a plane, and find the points in a box.
 func Example() {
 	client, stop := exampleClient()
 	defer stop()
@@ -52,7 +52,7 @@ func Example() {
 	// 92 [100 300]
 }
 
-// Dimensions of several types: flats by rent, size, and the date from which they are available.
+// Dimensions of several types: flats by rent, size, and date of availability.
 func ExampleParseDims() {
 	client, stop := exampleClient()
 	defer stop()
@@ -87,7 +87,7 @@ func ExampleParseDims() {
 	// space: flats: id "castle": invalid value: dimension rent: 25000 is outside of 0.00..10000.00
 }
 
-// Places on earth, in metres.
+// Find the places on Earth that are nearest to a point. Distances are in metres.
 func ExampleGeoDims() {
 	client, stop := exampleClient()
 	defer stop()

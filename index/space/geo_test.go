@@ -15,7 +15,7 @@ import (
 	"retwis/internal/require"
 )
 
-// Place is a place on earth.
+// Place is a place on Earth.
 type Place struct {
 	ID       string
 	Lat, Lon float64
@@ -23,6 +23,7 @@ type Place struct {
 
 func (p Place) values() []any { return []any{p.Lat, p.Lon} }
 
+// newGeo returns an index of places.
 func newGeo(t *testing.T, places []Place, partitions int) *Index {
 	t.Helper()
 	g := newIndex(t, redistest.DB(t).Client(t), "places", "geo", Options{Partitions: partitions})
@@ -34,7 +35,7 @@ func newGeo(t *testing.T, places []Place, partitions int) *Index {
 		}
 	})
 	if err != nil || n != len(places) {
-		t.Fatal(n, err)
+		t.Fatalf("PutMany() = %d, %v, want %d", n, err, len(places))
 	}
 	return g
 }
@@ -44,7 +45,7 @@ func placeOf(e Entry) Place {
 	return Place{e.ID, e.Values[0].(decimal.Decimal).Float64(), e.Values[1].(decimal.Decimal).Float64()}
 }
 
-// world returns places all over the earth, many of them near the poles and the 180th meridian.
+// world returns places all over the Earth, many of them near the poles and the 180th meridian.
 func world() []Place {
 	random := rand.New(rand.NewPCG(3, 4))
 	var all []Place
@@ -68,7 +69,7 @@ func world() []Place {
 	return append(all, Place{ID: "n", Lat: 90}, Place{ID: "s", Lat: -90, Lon: 180}, Place{ID: "e", Lon: 180}, Place{ID: "w", Lon: -180})
 }
 
-// chord returns the distance of two places, by another formula.
+// chord returns the distance between two places. Its formula differs from that of the package.
 func chord(a, b Place) float64 {
 	xyz := func(p Place) [3]float64 {
 		lat, lon := p.Lat*math.Pi/180, p.Lon*math.Pi/180
@@ -87,47 +88,47 @@ func TestWithinAndNearest(t *testing.T) {
 	ctx := t.Context()
 	places := world()
 	g := newGeo(t, places, 2)
-	for _, here := range []Place{{Lat: 38.1, Lon: 13.4}, {Lat: 0, Lon: 180}, {Lat: 10, Lon: -179.9}, {Lat: 90}, {Lat: -89.5, Lon: 77}, {Lat: -90, Lon: -180}, {Lat: 45, Lon: 0}} {
+	for _, center := range []Place{{Lat: 38.1, Lon: 13.4}, {Lat: 0, Lon: 180}, {Lat: 10, Lon: -179.9}, {Lat: 90}, {Lat: -89.5, Lon: 77}, {Lat: -90, Lon: -180}, {Lat: 45, Lon: 0}} {
 		for _, metres := range []float64{0, 1000, 200e3, 1500e3, 9e6, 30e6} {
 			var want []string
 			for _, p := range places {
-				if chord(here, p) <= metres+0.001 {
+				if chord(center, p) <= metres+0.001 {
 					want = append(want, p.ID)
 				}
 			}
 			slices.Sort(want)
 			var got []string
-			for p, err := range g.Within(ctx, here.values(), metres, index.Page{}) {
+			for p, err := range g.Within(ctx, center.values(), metres, index.Page{}) {
 				require.OK(t)(err)
-				if d := chord(here, placeOf(p.Entry)); math.Abs(d-p.Distance) > 1 {
-					t.Fatalf("%v is %v m from %v, not %v", p, d, here, p.Distance)
+				if d := chord(center, placeOf(p.Entry)); math.Abs(d-p.Distance) > 1 {
+					t.Fatalf("%v is %v m from %v, got %v", p, d, center, p.Distance)
 				}
 				got = append(got, p.ID)
 			}
 			if slices.Sort(got); !slices.Equal(got, want) {
-				t.Errorf("within %v m of %v: %d, want %d", metres, here, len(got), len(want))
+				t.Errorf("within %v m of %v: %d places, want %d", metres, center, len(got), len(want))
 			}
 			for _, k := range []int{1, 40, 10_000} {
-				near, err := g.NearestWithin(ctx, here.values(), metres, k)
+				near, err := g.NearestWithin(ctx, center.values(), metres, k)
 				if err != nil || len(near) != min(k, len(want)) {
-					t.Fatalf("the %d nearest within %v m of %v: %d, %v, want %d", k, metres, here, len(near), err, min(k, len(want)))
+					t.Fatalf("the %d nearest within %v m of %v: %d places, %v, want %d", k, metres, center, len(near), err, min(k, len(want)))
 				}
 				for i, p := range near {
-					if d := chord(here, placeOf(p.Entry)); math.Abs(d-p.Distance) > 1 || i > 0 && p.Distance < near[i-1].Distance {
-						t.Fatalf("from %v: number %d is %v, at %v m", here, i, p, d)
+					if d := chord(center, placeOf(p.Entry)); math.Abs(d-p.Distance) > 1 || i > 0 && p.Distance < near[i-1].Distance {
+						t.Fatalf("from %v: place %d is %v, want distance %v m", center, i, p, d)
 					}
 				}
 			}
 		}
 		byDistance := slices.Clone(places)
-		slices.SortFunc(byDistance, func(a, b Place) int { return int(math.Copysign(1, chord(here, a)-chord(here, b))) })
-		near, err := g.Nearest(ctx, here.values(), 50)
+		slices.SortFunc(byDistance, func(a, b Place) int { return int(math.Copysign(1, chord(center, a)-chord(center, b))) })
+		near, err := g.Nearest(ctx, center.values(), 50)
 		if err != nil || len(near) != 50 {
-			t.Fatal(len(near), err)
+			t.Fatalf("Nearest returned %d places, %v, want 50", len(near), err)
 		}
 		for i, p := range near {
-			if math.Abs(p.Distance-chord(here, byDistance[i])) > 0.01 {
-				t.Errorf("from %v: number %d is %v, want %v", here, i, p, byDistance[i])
+			if math.Abs(p.Distance-chord(center, byDistance[i])) > 0.01 {
+				t.Errorf("from %v: place %d is %v, want %v", center, i, p, byDistance[i])
 			}
 		}
 	}
@@ -140,7 +141,7 @@ func TestSicily(t *testing.T) {
 	g := newGeo(t, []Place{{ID: "Palermo", Lat: 38.115556, Lon: 13.361389}, {ID: "Catania", Lat: 37.502669, Lon: 15.087269}, {ID: "Suva", Lat: -18.1416, Lon: 178.4419}, {ID: "Apia", Lat: -13.8333, Lon: -171.7667}}, 1)
 	near, err := g.Nearest(ctx, []any{"38.115556", 13.3613890000001}, 2)
 	if err != nil || near[1].ID != "Catania" || math.Abs(near[1].Distance-166274.1516) > 1 {
-		t.Errorf("%v, %v: GEODIST says 166274.1516", near, err)
+		t.Errorf("Nearest: %v, %v, want Catania at the 166274.1516 m of GEODIST", near, err)
 	}
 	var got []string
 	for p, err := range g.Select(ctx, Box{{-30, 0}, {170, -170}}, index.Page{}) {
@@ -148,16 +149,16 @@ func TestSicily(t *testing.T) {
 		got = append(got, p.ID)
 	}
 	if slices.Sort(got); !slices.Equal(got, []string{"Apia", "Suva"}) {
-		t.Errorf("across the meridian: %v", got)
+		t.Errorf("box across the 180th meridian: %v, want Apia and Suva", got)
 	}
 	if p, err := g.Get(ctx, "Suva"); err != nil || placeOf(p) != (Place{"Suva", -18.1416, 178.4419}) {
-		t.Errorf("%v, %v", p, err)
+		t.Errorf("Get: %v, %v, want the place that was put", p, err)
 	}
 	if err := g.Put(ctx, "rounded", 0.12345649, -1e-9); err != nil {
 		t.Error(err)
 	}
 	if e, err := g.Get(ctx, "rounded"); err != nil || fmt.Sprint(e.Values) != "[0.123456 0.000000]" {
-		t.Errorf("%v, %v", e, err)
+		t.Errorf("Get: %v, %v, want rounded values", e, err)
 	}
 	for _, err := range []error{
 		g.Put(ctx, "x", 91, 0), g.Put(ctx, "x", 0, math.NaN()), g.Put(ctx, "x", "0.1234567", 0), second(g.Nearest(ctx, []any{0, 181}, 1)),
@@ -165,18 +166,19 @@ func TestSicily(t *testing.T) {
 		first(g.Within(ctx, []any{0, 0}, -1, index.Page{})), first(g.Within(ctx, []any{0, 0}, math.NaN(), index.Page{})), first(g.Select(ctx, Box{{10, 5}, {}}, index.Page{})),
 	} {
 		if !errors.Is(err, index.ErrValue) {
-			t.Errorf("taken: %v", err)
+			t.Errorf("invalid argument: %v, want ErrValue", err)
 		}
 	}
 }
 
-func first[T any](all func(func(T, error) bool)) (found error) {
-	all(func(_ T, err error) bool { found = err; return false })
+// first returns the error of the first iteration.
+func first[T any](seq func(func(T, error) bool)) (found error) {
+	seq(func(_ T, err error) bool { found = err; return false })
 	return found
 }
 
-// A box can cross the 180th meridian, and contains the places on it for either sign of the
-// longitude.
+// A box can cross the 180th meridian. A box that touches the meridian contains the places at
+// longitude 180 and at longitude -180.
 func TestBoxAcrossTheMeridian(t *testing.T) {
 	t.Parallel()
 	places := world()
@@ -210,22 +212,22 @@ func TestBoxAcrossTheMeridian(t *testing.T) {
 		got := map[string]bool{}
 		for e, err := range g.Select(t.Context(), box, index.Page{}) {
 			if err != nil {
-				t.Fatal(c.west, err)
+				t.Fatalf("box from %v: %v", c.west, err)
 			}
 			got[e.ID] = true
 		}
 		if !maps.Equal(got, want) {
-			t.Errorf("%v: %d places, want %d", c.west, len(got), len(want))
+			t.Errorf("box from %v: %d places, want %d", c.west, len(got), len(want))
 		}
 		if n, err := g.Count(t.Context(), box); err != nil || int(n) != len(want) {
-			t.Errorf("%v: counted %d, want %d, %v", c.west, n, len(want), err)
+			t.Errorf("box from %v: Count() = %d, %v, want %d", c.west, n, err, len(want))
 		}
 		e, err := g.Explain(t.Context(), box)
 		if err != nil || int(e.Returned) != len(want) {
-			t.Fatalf("%v: explained %+v, %v, want %d", c.west, e, err, len(want))
+			t.Fatalf("box from %v: Explain: %+v, %v, want %d returned", c.west, e, err, len(want))
 		}
-		if e.Read != readOf(e.Ranges) || e.Read < e.Returned {
-			t.Errorf("%v: the ranges have %d of %d read, %d returned", c.west, readOf(e.Ranges), e.Read, e.Returned)
+		if e.Read != pointsRead(e.Ranges) || e.Read < e.Returned {
+			t.Errorf("box from %v: ranges read %d points, %d in total, %d returned", c.west, pointsRead(e.Ranges), e.Read, e.Returned)
 		}
 	}
 }

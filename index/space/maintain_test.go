@@ -19,13 +19,14 @@ import (
 
 const plane = "x:int(0..1000),y:decimal(6)(-1..1)"
 
-// write starts goroutines that move and remove the same few points until stop is called.
+// write starts goroutines that move and remove the same few points. stop waits for 100 writes of
+// each goroutine and stops them.
 func write(t *testing.T, x *Index, prefix string) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
-	var all sync.WaitGroup
+	var writers sync.WaitGroup
 	enough := make(chan struct{}, 4)
 	for w := range 4 {
-		all.Go(func() {
+		writers.Go(func() {
 			random := rand.New(rand.NewPCG(5, uint64(w)))
 			for n := 0; ctx.Err() == nil; n++ {
 				var err error
@@ -50,12 +51,12 @@ func write(t *testing.T, x *Index, prefix string) (stop func()) {
 			<-enough
 		}
 		cancel()
-		all.Wait()
+		writers.Wait()
 	}
 }
 
-// Concurrent writes of the same points leave a consistent index, and pages read meanwhile
-// contain every other point exactly once.
+// Concurrent writes of the same points leave a consistent index. Pages that are read during the
+// writes contain every other point exactly once.
 func TestWritersAndPages(t *testing.T) {
 	t.Parallel()
 	ctx, server := t.Context(), redistest.One(t)
@@ -82,17 +83,17 @@ func TestWritersAndPages(t *testing.T) {
 				want = 0
 			}
 			if id := fmt.Sprint("stay", i); seen[id] != want {
-				t.Errorf("saw %s %d times", id, seen[id])
+				t.Errorf("saw %s %d times, want %d", id, seen[id], want)
 			}
 		}
 	}
 	stop()
 	if r, err := x.Verify(ctx, nil, maintain.Options{}); err != nil || r.Problems() != 0 {
-		t.Errorf("%+v, %v", r, err)
+		t.Errorf("Verify: %+v, %v, want no problems", r, err)
 	}
 }
 
-// A writer whose connection is killed during a write leaves nothing to repair.
+// A writer whose connection closes during a write leaves a consistent index.
 func TestWriterKilled(t *testing.T) {
 	t.Parallel()
 	ctx, server := t.Context(), redistest.Own(t)
@@ -100,11 +101,11 @@ func TestWriterKilled(t *testing.T) {
 	x := newIndex(t, watcher, "killed", plane, Options{})
 	for round := range 5 {
 		c := server.Client(t)
-		mine := newIndex(t, c, "killed", plane, Options{})
+		y := newIndex(t, c, "killed", plane, Options{})
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			_, _ = mine.PutMany(ctx, func(yield func(Entry) bool) {
+			_, _ = y.PutMany(ctx, func(yield func(Entry) bool) {
 				for i := range 50_000 {
 					if !yield(Entry{ID: fmt.Sprint(i % 5000), Values: []any{(i + round) % 1001, 0.5}}) {
 						return
@@ -126,12 +127,12 @@ func TestWriterKilled(t *testing.T) {
 		c.Close()
 		<-done
 		if r, err := x.Verify(ctx, nil, maintain.Options{}); err != nil || r.Problems() != 0 {
-			t.Fatalf("%+v, %v", r, err)
+			t.Fatalf("Verify: %+v, %v, want no problems", r, err)
 		}
 	}
 }
 
-// hashes returns a source of the objects of points.
+// hashes returns a source of the objects of the points.
 func hashes(t *testing.T, c rueidis.Client, x *Index) index.Source[[]any] {
 	t.Helper()
 	src, err := x.Hashes(x.Key() + ":point:*")
@@ -139,12 +140,12 @@ func hashes(t *testing.T, c rueidis.Client, x *Index) index.Source[[]any] {
 	return src
 }
 
-func do(t *testing.T, c rueidis.Client, words ...string) {
+func do(t *testing.T, c rueidis.Client, args ...string) {
 	t.Helper()
-	require.OK(t)(c.Do(t.Context(), c.B().Arbitrary(words...).Build()).Error())
+	require.OK(t)(c.Do(t.Context(), c.B().Arbitrary(args...).Build()).Error())
 }
 
-// Repair finds and corrects all damage during concurrent writes, and so does Rebuild.
+// Repair and Rebuild correct all damage during concurrent writes.
 func TestRepairAndRebuild(t *testing.T) {
 	t.Parallel()
 	ctx, c := t.Context(), redistest.DB(t).Client(t)
@@ -157,7 +158,7 @@ func TestRepairAndRebuild(t *testing.T) {
 		}
 		src := hashes(t, c, x)
 		if r, err := x.Verify(ctx, &src, maintain.Options{}); err != nil || r.Problems() != 0 {
-			t.Fatalf("%+v, %v", r, err)
+			t.Fatalf("Verify before the damage: %+v, %v", r, err)
 		}
 		member := func(id string, values ...any) string {
 			m, err := x.reader.points.member(id, values)
@@ -167,15 +168,15 @@ func TestRepairAndRebuild(t *testing.T) {
 		do(t, c, "ZREM", x.Key(), member("1", 1, 0.25))                                   // missing
 		do(t, c, "ZADD", x.Key(), "1", member("2", 2, 0.25))                              // stale
 		do(t, c, "ZADD", x.Key(), "0", member("3", 999, 0.25))                            // stale
-		do(t, c, "ZADD", x.Key(), "0", strings.Repeat("\xff", x.reader.points.head)+"id") // dangling: outside of every range
+		do(t, c, "ZADD", x.Key(), "0", strings.Repeat("\xff", x.reader.points.head)+"id") // dangling: outside every range
 		do(t, c, "ZADD", x.Key(), "0", "short")                                           // dangling
-		do(t, c, "HDEL", x.Key()+".content", "4")                                         // missing, and missing for its object
-		do(t, c, "HSET", object(5), "x", "500")                                           // stale for its object
+		do(t, c, "HDEL", x.Key()+".content", "4")                                         // missing, and missing for the object
+		do(t, c, "HSET", object(5), "x", "500")                                           // stale for the object
 		do(t, c, "DEL", object(7))                                                        // dangling
 		do(t, c, "HSET", object(1000), "x", "1000", "y", "1")                             // missing
 		r, err := x.Verify(ctx, &src, maintain.Options{})
 		if err != nil || r.Missing != 4 || r.Stale != 3 || r.Dangling != 3 {
-			t.Errorf("%+v, %v, want 4 missing, 3 stale, 3 dangling", r, err)
+			t.Errorf("Verify: %+v, %v, want 4 missing, 3 stale, 3 dangling", r, err)
 		}
 		stop := write(t, x, "go")
 		if rebuild {
@@ -193,10 +194,10 @@ func TestRepairAndRebuild(t *testing.T) {
 			require.OK(t)(x.Remove(ctx, fmt.Sprint("go", i)))
 		}
 		if r, err := x.Verify(ctx, &src, maintain.Options{}); err != nil || r.Problems() != 0 {
-			t.Errorf("rebuild %v: %+v, %v", rebuild, r, err)
+			t.Errorf("rebuild %v: Verify: %+v, %v, want no problems", rebuild, r, err)
 		}
 		if e, err := x.Get(ctx, "5"); err != nil || e.Values[0] != int64(500) {
-			t.Errorf("%v, %v", e, err)
+			t.Errorf("Get: %v, %v, want 500", e, err)
 		}
 	}
 }

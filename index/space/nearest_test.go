@@ -27,7 +27,7 @@ func TestNearestAgainstBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := t.Context()
 		n++
-		dims := anyDims(rapid.SampledFrom([]int{2, 3, 16}).Draw(t, "most")).Draw(t, "dims")
+		dims := anyDims(rapid.SampledFrom([]int{2, 3, 16}).Draw(t, "max")).Draw(t, "dims")
 		x := newIndex(t, c, fmt.Sprint("near", n), "", Options{Dims: dims, Partitions: rapid.SampledFrom([]int{1, 2}).Draw(t, "partitions")})
 		model := map[string][]any{}
 		for i := range rapid.IntRange(0, 200).Draw(t, "points") {
@@ -39,9 +39,9 @@ func TestNearestAgainstBruteForce(t *testing.T) {
 		}
 		require.OK(t)(x.PutMany(ctx, pointsOf(model)))
 		x.reader.firstRead = rapid.SampledFrom([]int{1, 3, firstRead}).Draw(t, "first")
-		here, weights := make([]any, len(dims)), []float64(nil)
-		for d := range here {
-			here[d] = anyValue(t, &x.reader.points.axes[d])
+		center, weights := make([]any, len(dims)), []float64(nil)
+		for d := range center {
+			center[d] = anyValue(t, &x.reader.points.axes[d])
 		}
 		if rapid.Bool().Draw(t, "weighted") {
 			weights = make([]float64, len(dims))
@@ -49,17 +49,17 @@ func TestNearestAgainstBruteForce(t *testing.T) {
 				weights[d] = rapid.SampledFrom([]float64{0, 1e-3, 1, 2.5, 1e6}).Draw(t, "weight")
 			}
 		}
-		at, _ := x.reader.points.codes(here)
+		codes, _ := x.reader.points.codes(center)
 		exact := map[string]*big.Float{}
 		for id, values := range model {
 			p, _ := x.reader.points.codes(values)
-			exact[id] = exactDistance(x, at, p, weights)
+			exact[id] = exactDistance(x, codes, p, weights)
 		}
 		k := rapid.IntRange(1, 220).Draw(t, "k")
-		got, err := x.Nearest(ctx, here, k, weights...)
+		got, err := x.Nearest(ctx, center, k, weights...)
 		require.OK(t)(err)
-		nearestOf(t, exact, got, k, math.Inf(1))
-		// Within a distance: exactly that of a point, which is inclusive, or any.
+		wantNearest(t, exact, got, k, math.Inf(1))
+		// Limit the distance to any value, or to the exact distance of a point, which is included.
 		limit := rapid.Float64Range(0, 1e9).Draw(t, "limit")
 		last := ""
 		if len(got) > 0 && rapid.Bool().Draw(t, "exactly") {
@@ -67,22 +67,22 @@ func TestNearestAgainstBruteForce(t *testing.T) {
 			last, limit = n.ID, n.Distance
 		}
 		all := got
-		if got, err = x.NearestWithin(ctx, here, limit, k, weights...); err != nil {
+		if got, err = x.NearestWithin(ctx, center, limit, k, weights...); err != nil {
 			t.Fatal(err)
 		}
-		nearestOf(t, exact, got, k, limit)
+		wantNearest(t, exact, got, k, limit)
 		count := 0
-		for n, err := range x.Within(ctx, here, limit, index.Page{}, weights...) {
+		for n, err := range x.Within(ctx, center, limit, index.Page{}, weights...) {
 			if err != nil || n.Distance > limit || math.Abs(n.Distance-float(exact[n.ID])) > 1e-15*n.Distance {
-				t.Fatalf("%v is within %v, %v", n, limit, err)
+				t.Fatalf("Within %v returned %v, %v", limit, n, err)
 			}
 			count++
 		}
 		if k >= len(model) && count != len(got) {
-			t.Fatalf("within %v: %d, and %d are the nearest", limit, count, len(got))
+			t.Fatalf("Within %v returned %d points, NearestWithin %d", limit, count, len(got))
 		}
 		if within := slices.DeleteFunc(all, func(n Near) bool { return n.Distance > limit }); len(within) != len(got) {
-			t.Fatalf("within %v, that of %q: got %v, want %v", limit, last, got, within)
+			t.Fatalf("NearestWithin %v, the distance of %q: got %v, want %v", limit, last, got, within)
 		}
 	})
 }
@@ -92,7 +92,7 @@ func float(f *big.Float) float64 {
 	return n
 }
 
-// exactDistance returns the distance of two places in arbitrary precision.
+// exactDistance returns the distance between two points in high precision.
 func exactDistance(x *Index, p, q []uint64, weights []float64) *big.Float {
 	number := func(f float64) *big.Float { return new(big.Float).SetPrec(5000).SetFloat64(f) }
 	sum := number(0)
@@ -109,39 +109,40 @@ func exactDistance(x *Index, p, q []uint64, weights []float64) *big.Float {
 	return sum.Sqrt(sum)
 }
 
-// nearestOf fails the test unless got are the k nearest points within a distance, in order,
-// with distances that are exact except for the last digits. If two distances differ in those
-// digits only, either point may be the nearer one.
-func nearestOf(t *rapid.T, exact map[string]*big.Float, got []Near, k int, limit float64) {
+// wantNearest fails the test unless got has the k nearest points within limit, in order, with
+// distances that are exact except for the last digits. Points whose distances differ only in
+// these digits may be in either order.
+func wantNearest(t *rapid.T, exact map[string]*big.Float, got []Near, k int, limit float64) {
 	t.Helper()
-	left := map[string]float64{}
+	remaining := map[string]float64{}
 	within := 0
 	for id, distance := range exact {
-		left[id], _ = distance.Float64()
-		if left[id] <= limit*(1-1e-15) {
+		remaining[id], _ = distance.Float64()
+		if remaining[id] <= limit*(1-1e-15) {
 			within++
 		}
 	}
 	if len(got) > k || len(got) < min(k, within) {
-		t.Fatalf("%d points, want %d of %d within %v", len(got), k, within, limit)
+		t.Fatalf("got %d points, want %d of the %d within %v", len(got), k, within, limit)
 	}
 	for i, n := range got {
-		if math.Abs(n.Distance-left[n.ID]) > 1e-15*left[n.ID] || n.Distance > limit {
-			t.Fatalf("%q is at %v, not at %v", n.ID, left[n.ID], n.Distance)
+		if math.Abs(n.Distance-remaining[n.ID]) > 1e-15*remaining[n.ID] || n.Distance > limit {
+			t.Fatalf("%q has distance %v, want %v", n.ID, n.Distance, remaining[n.ID])
 		}
-		delete(left, n.ID)
+		delete(remaining, n.ID)
 		if i > 0 && cmp.Or(cmp.Compare(got[i-1].Distance, n.Distance), cmp.Compare(got[i-1].ID, n.ID)) >= 0 {
 			t.Fatalf("out of order: %v, %v", got[i-1], n)
 		}
 	}
-	for id, distance := range left {
+	for id, distance := range remaining {
 		if len(got) == k && distance < got[k-1].Distance*(1-1e-15) {
 			t.Fatalf("%q at %v is nearer than %v", id, distance, got[k-1])
 		}
 	}
 }
 
-// Integer and decimal points at exactly the distance are within it, and ties are broken by id.
+// NearestWithin includes integer and decimal points at exactly the distance. Nearest breaks ties by
+// ID.
 func TestNearestExactly(t *testing.T) {
 	t.Parallel()
 	c := redistest.DB(t).Client(t)
@@ -186,27 +187,27 @@ func TestNearestExactly(t *testing.T) {
 			ids := slices.SortedFunc(maps.Keys(points), func(a, b string) int {
 				return cmp.Or(cmp.Compare(squares[a], squares[b]), cmp.Compare(a, b))
 			})
-			middle := slices.Repeat([]any{0}, len(dims.digits))
-			got, err := x.Nearest(ctx, middle, len(ids))
+			center := slices.Repeat([]any{0}, len(dims.digits))
+			got, err := x.Nearest(ctx, center, len(ids))
 			require.OK(t)(err)
 			for i, n := range got {
 				if n.ID != ids[i] {
-					t.Fatalf("number %d is %q at %v, want %q", i, n.ID, n.Distance, ids[i])
+					t.Fatalf("point %d is %q at distance %v, want %q", i, n.ID, n.Distance, ids[i])
 				}
 			}
 			within := 0
 			for root := int64(1); within < len(ids) && root < 600; root += 1 + root/20 {
 				within, _ = slices.BinarySearchFunc(ids, root*root+1, func(id string, square int64) int { return cmp.Compare(squares[id], square) })
-				got, err := x.NearestWithin(ctx, middle, float64(root)*float64(factor)/float64(digits), len(ids))
+				got, err := x.NearestWithin(ctx, center, float64(root)*float64(factor)/float64(digits), len(ids))
 				if err != nil || len(got) != within {
-					t.Fatalf("within %d: %d, want %d, %v", root, len(got), within, err)
+					t.Fatalf("within %d: %d points, want %d, %v", root, len(got), within, err)
 				}
 			}
 		})
 	}
 }
 
-// Where points are dense, Nearest returns as many as requested and reads hardly more.
+// Nearest and NearestWithin return exactly the nearest points, also where points are dense.
 func TestNearestInDenseAreas(t *testing.T) {
 	t.Parallel()
 	ctx, c := t.Context(), redistest.DB(t).Client(t)
@@ -221,8 +222,8 @@ func TestNearestInDenseAreas(t *testing.T) {
 		points[fmt.Sprint(i)] = []any{fmt.Sprintf("%.3f", (random.Float64()*2-1)*spread), fmt.Sprintf("%.3f", (random.Float64()*2-1)*spread)}
 	}
 	require.OK(t)(x.PutMany(ctx, pointsOf(points)))
-	for _, here := range [][]any{{0, 0}, {-0.001, 0}, {"0.5", "0.5"}, {-1000, 1000}, {500, 0}, {3, 3}} {
-		at, _ := x.reader.points.codes(here)
+	for _, center := range [][]any{{0, 0}, {-0.001, 0}, {"0.5", "0.5"}, {-1000, 1000}, {500, 0}, {3, 3}} {
+		at, _ := x.reader.points.codes(center)
 		var want []float64
 		for _, values := range points {
 			p, _ := x.reader.points.codes(values)
@@ -232,21 +233,21 @@ func TestNearestInDenseAreas(t *testing.T) {
 		slices.Sort(want)
 		check := func(got []Near, err error, n int) {
 			if err != nil || len(got) != n {
-				t.Fatalf("from %v: %d, want %d, %v", here, len(got), n, err)
+				t.Fatalf("from %v: %d points, want %d, %v", center, len(got), n, err)
 			}
 			for i := range got {
 				if got[i].Distance != want[i] {
-					t.Errorf("from %v: the distance of number %d is %v, want %v", here, i, got[i].Distance, want[i])
+					t.Errorf("from %v: the distance of point %d is %v, want %v", center, i, got[i].Distance, want[i])
 				}
 			}
 		}
-		got, err := x.Nearest(ctx, here, 25)
+		got, err := x.Nearest(ctx, center, 25)
 		check(got, err, 25)
-		// The distance includes more points than requested, or fewer.
+		// The distance includes more points than k, or fewer.
 		for _, k := range []int{1, 25, 3000} {
 			for _, distance := range []float64{0, 0.5, 5, 50, 5000, math.Inf(1)} {
 				within, _ := slices.BinarySearch(want, math.Nextafter(distance, math.Inf(1)))
-				got, err := x.NearestWithin(ctx, here, distance, k)
+				got, err := x.NearestWithin(ctx, center, distance, k)
 				check(got, err, min(k, within))
 			}
 		}
@@ -258,13 +259,13 @@ func TestNearestInDenseAreas(t *testing.T) {
 		second(x.NearestWithin(ctx, []any{0, 0}, -1, 1)), second(x.NearestWithin(ctx, []any{0, 0}, math.NaN(), 1)),
 	} {
 		if !errors.Is(err, index.ErrValue) {
-			t.Errorf("taken: %v", err)
+			t.Errorf("invalid argument: %v, want ErrValue", err)
 		}
 	}
 }
 
-// The corners of a box are farther away than points just outside of its sides: k points are not
-// enough if they are in the corners.
+// The corners of a box are farther away than points just outside its sides: k points in the
+// corners are not enough.
 func TestNearestWithFullCorners(t *testing.T) {
 	t.Parallel()
 	ctx, c := t.Context(), redistest.DB(t).Client(t)
@@ -294,10 +295,10 @@ func TestNearestWithFullCorners(t *testing.T) {
 				return []block{x.reader.points.block(low, high)}
 			},
 		}}
-		// Pretend that the neighbours along the curve give no better bound.
+		// Search as if the neighbours along the curve gave no better bound.
 		got, err := f.result(f.inSteps(ctx, 14_000))
 		if err != nil || len(got) != 25 || got[24].Distance > 1.3*side {
-			t.Errorf("side %.0f: %d, %v, the last at %v", side, len(got), err, got[len(got)-1])
+			t.Errorf("side %.0f: %d points, %v, the last at distance %v", side, len(got), err, got[len(got)-1])
 		}
 	}
 }

@@ -84,23 +84,23 @@ func TestTutorialQuery(t *testing.T) {
 	e, err := x.Explain(ctx, box)
 	require.OK(t)(err)
 	if len(e.Ranges) > 32 || e.Returned != int64(len(want)) || e.Read > 2*e.Returned {
-		t.Errorf("%d ranges, %d read, %d returned, want %d", len(e.Ranges), e.Read, e.Returned, len(want))
+		t.Errorf("Explain: %d ranges, %d read, %d returned, want %d", len(e.Ranges), e.Read, e.Returned, len(want))
 	}
 	if got, err := x.Get(ctx, "90"); err != nil || got.Values[0] != int64(75) || got.Values[1] != int64(200) {
-		t.Errorf("got %v, %v", got, err)
+		t.Errorf("Get: %v, %v, want 75 and 200", got, err)
 	}
 	if n, err := x.Remove(ctx, "90", "nobody"); err != nil || n != 1 {
-		t.Errorf("removed %d, %v", n, err)
+		t.Errorf("Remove() = %d, %v, want 1", n, err)
 	}
 	if _, err := x.Get(ctx, "90"); !errors.Is(err, index.ErrNotFound) {
-		t.Errorf("it is gone, but %v", err)
+		t.Errorf("Get after Remove: %v, want ErrNotFound", err)
 	}
 	if n, err := x.Len(ctx); err != nil || n != int64(len(points)-1) {
-		t.Errorf("%d points, %v", n, err)
+		t.Errorf("Len() = %d, %v, want %d", n, err, len(points)-1)
 	}
 }
 
-// For a long and thin box among many points, the server skips those outside of it.
+// For a long, thin box, the server skips most points outside the box.
 func TestThinBox(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -110,7 +110,7 @@ func TestThinBox(t *testing.T) {
 		for i := range 20_000 {
 			model[fmt.Sprint(i)] = []any{i * 7919 % 10_000, 4500 + i*104_729/7%1000}
 		}
-		for i := range 3_000 { // more at one place than a script reads
+		for i := range 3_000 { // more points at one place than a script reads
 			model[fmt.Sprint("crowd", i)] = []any{5000, 5000}
 		}
 		require.OK(t)(x.PutMany(ctx, pointsOf(model)))
@@ -124,11 +124,11 @@ func TestThinBox(t *testing.T) {
 		slices.Sort(want)
 		all := list(t, x.Select(ctx, box, index.Page{}))
 		if got := sortedIDs(all); !slices.Equal(got, want) {
-			t.Fatalf("%d partitions: got %d, want %d", partitions, len(got), len(want))
+			t.Fatalf("%d partitions: got %d points, want %d", partitions, len(got), len(want))
 		}
 		e, err := x.Explain(ctx, box)
 		if err != nil || len(e.Ranges) > 32 || e.Returned != int64(len(want)) || e.Read > 2*e.Returned {
-			t.Errorf("%d partitions: %d ranges, %d read, %d returned, %v", partitions, len(e.Ranges), e.Read, e.Returned, err)
+			t.Errorf("%d partitions: Explain: %d ranges, %d read, %d returned, %v, want %d", partitions, len(e.Ranges), e.Read, e.Returned, err, len(want))
 		}
 		for _, reverse := range []bool{false, true} {
 			var paged []Entry
@@ -143,7 +143,7 @@ func TestThinBox(t *testing.T) {
 				slices.Reverse(paged)
 			}
 			if !slices.EqualFunc(paged, all, func(a, b Entry) bool { return a.member == b.member }) {
-				t.Errorf("%d partitions: %d in pages, want %d", partitions, len(paged), len(all))
+				t.Errorf("%d partitions: %d points in pages, want %d", partitions, len(paged), len(all))
 			}
 		}
 		n := 0
@@ -153,7 +153,7 @@ func TestThinBox(t *testing.T) {
 			}
 		}
 		if n != 10 {
-			t.Errorf("stopped after %d", n)
+			t.Errorf("Select yielded %d points, want 10", n)
 		}
 	}
 }
@@ -182,57 +182,58 @@ func TestWrongBoxes(t *testing.T) {
 			second(x.Count(t.Context(), c.box)), second(x.Explain(t.Context(), c.box)),
 		} {
 			if !errors.Is(err, index.ErrValue) || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%v: got %v, want %s", c.box, err, c.want)
+				t.Errorf("%v: got %v, want error with %q", c.box, err, c.want)
 			}
 		}
 	}
 	for _, err := range x.Select(t.Context(), Box{{}, {}, {}}, index.Page{After: "!"}) {
 		if err == nil || !strings.Contains(err.Error(), "cursor") {
-			t.Errorf("a wrong cursor: %v", err)
+			t.Errorf("invalid cursor: %v", err)
 		}
 	}
 }
 
+// second returns the error of a call with two results.
 func second[T any](_ T, err error) error { return err }
 
 func TestDeclaration(t *testing.T) {
 	t.Parallel()
 	ctx, c := t.Context(), redistest.DB(t).Client(t)
 	if _, err := Open(ctx, c, "declared"); !errors.Is(err, index.ErrNotFound) {
-		t.Errorf("nothing is there, but %v", err)
+		t.Errorf("open a missing index: %v, want ErrNotFound", err)
 	}
 	x := newIndex(t, c, "declared", "x:int(0..400),f:decimal(1)(-1..1)", Options{Partitions: 2})
 	require.OK(t)(x.Put(ctx, "1", 75, 0.5))
-	again, err := Open(ctx, c, "declared")
+	reopened, err := Open(ctx, c, "declared")
 	require.OK(t)(err)
-	if e, err := again.Get(ctx, "1"); err != nil || fmt.Sprint(e.Values[1]) != "0.5" || textOf(again.Dims()) != textOf(x.Dims()) {
-		t.Errorf("%v, %v, %v", e, err, again.Dims())
+	if e, err := reopened.Get(ctx, "1"); err != nil || fmt.Sprint(e.Values[1]) != "0.5" || textOf(reopened.Dims()) != textOf(x.Dims()) {
+		t.Errorf("Get: %v, %v; dimensions %v", e, err, reopened.Dims())
 	}
 	for _, other := range []*Index{
 		newIndex(t, c, "declared", "x:int(0..401),f:decimal(1)(-1..1)", Options{Partitions: 2}),
 		newIndex(t, c, "declared", "f:decimal(1)(-1..1),x:int(0..400)", Options{Partitions: 2}),
 	} {
 		if err := other.Put(ctx, "2", 0, 0); !errors.Is(err, index.ErrDeclared) {
-			t.Errorf("put: %v", err)
+			t.Errorf("put: %v, want ErrDeclared", err)
 		}
 		for _, err := range other.Select(ctx, Box{{}, {}}, index.Page{}) {
 			if !errors.Is(err, index.ErrDeclared) {
-				t.Errorf("query: %v", err)
+				t.Errorf("select: %v, want ErrDeclared", err)
 			}
 		}
 		if _, err := other.Explain(ctx, Box{{}, {}}); !errors.Is(err, index.ErrDeclared) {
-			t.Errorf("explain: %v", err)
+			t.Errorf("explain: %v, want ErrDeclared", err)
 		}
 	}
 	words, err := index.NewComposite(c, "words", index.Options{Columns: []index.Column{{Name: "a", Type: index.String}}})
 	require.OK(t)(err)
 	require.OK(t)(words.Put(ctx, "a", "a"))
 	if _, err := Open(ctx, c, "words"); !errors.Is(err, index.ErrDeclared) {
-		t.Errorf("another kind: %v", err)
+		t.Errorf("open a Composite: %v, want ErrDeclared", err)
 	}
 	for _, opt := range []Options{{}, {Dims: x.Dims(), MaxRanges: -1}, {Dims: x.Dims(), MaxRanges: 5000}, {Dims: slices.Repeat(x.Dims(), 9)}, {Dims: x.Dims(), Partitions: 5000}} {
 		if _, err := New(c, "declared", opt); err == nil {
-			t.Errorf("%+v was taken", opt)
+			t.Errorf("New accepted %+v", opt)
 		}
 	}
 }
@@ -256,25 +257,25 @@ func TestCluster(t *testing.T) {
 		}
 		box := Box{{200, 600}, {-500, -100}}
 		if got := list(t, x.Select(ctx, box, index.Page{})); len(got) != want {
-			t.Errorf("%d partitions: got %d, want %d", partitions, len(got), want)
+			t.Errorf("%d partitions: got %d points, want %d", partitions, len(got), want)
 		}
 		if got, err := x.Count(ctx, box); err != nil || got != int64(want) {
-			t.Errorf("%d partitions: counted %d, %v, want %d", partitions, got, err, want)
+			t.Errorf("%d partitions: Count() = %d, %v, want %d", partitions, got, err, want)
 		}
 		if near, err := x.Nearest(ctx, []any{500, -500}, 10); err != nil || len(near) != 10 {
-			t.Errorf("%d partitions: %v, %v", partitions, near, err)
+			t.Errorf("%d partitions: Nearest: %v, %v, want 10 points", partitions, near, err)
 		}
 		if e, err := x.Explain(ctx, box); err != nil || e.Returned != int64(want) {
-			t.Errorf("%d partitions: %+v, %v", partitions, e, err)
+			t.Errorf("%d partitions: Explain: %+v, %v, want %d returned", partitions, e, err, want)
 		}
 		if r, err := x.Verify(ctx, nil, maintain.Options{}); err != nil || r.Problems() != 0 {
-			t.Errorf("%d partitions: %+v, %v", partitions, r, err)
+			t.Errorf("%d partitions: Verify: %+v, %v, want no problems", partitions, r, err)
 		}
 	}
 }
 
 func TestOpenWithoutAClient(t *testing.T) {
 	if _, err := Open(t.Context(), nil, "points"); err == nil {
-		t.Error("an index was opened without a client")
+		t.Error("Open with a nil client returned no error")
 	}
 }

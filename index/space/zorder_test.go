@@ -50,15 +50,15 @@ func TestTutorialBits(t *testing.T) {
 		x.reader.points.layout.deinterleave(low, []uint64{z[0] &^ lowBits(c.free)})
 		x.reader.points.layout.deinterleave(high, []uint64{z[0] | lowBits(c.free)})
 		if got := [4]uint64{low[0], high[0], low[1], high[1]}; got != [4]uint64{c.x0, c.x1, c.y0, c.y1} {
-			t.Errorf("%d bits: got %v", c.free, got)
+			t.Errorf("%d free bits: got %v, want %v", c.free, got, [4]uint64{c.x0, c.x1, c.y0, c.y1})
 		}
 	}
 }
 
-// anySpans generates largest codes of dimensions of all widths.
-func anySpans(most int) *rapid.Generator[[]uint64] {
+// anySpans generates the largest codes of up to limit dimensions of all widths.
+func anySpans(limit int) *rapid.Generator[[]uint64] {
 	return rapid.Custom(func(t *rapid.T) []uint64 {
-		spans := make([]uint64, rapid.IntRange(1, most).Draw(t, "n"))
+		spans := make([]uint64, rapid.IntRange(1, limit).Draw(t, "n"))
 		for i := range spans {
 			spans[i] = rapid.Uint64Min(1).Draw(t, "span")>>rapid.IntRange(0, 63).Draw(t, "narrower") | 1
 		}
@@ -66,6 +66,7 @@ func anySpans(most int) *rapid.Generator[[]uint64] {
 	})
 }
 
+// anyCodes draws a code of each dimension.
 func anyCodes(t *rapid.T, spans []uint64) []uint64 {
 	codes := make([]uint64, len(spans))
 	for i, s := range spans {
@@ -74,8 +75,8 @@ func anyCodes(t *rapid.T, spans []uint64) []uint64 {
 	return codes
 }
 
-// woven interleaves codes by a naive reading of the definition.
-func woven(spans, codes []uint64) string {
+// naiveInterleave interleaves codes, bit by bit as defined.
+func naiveInterleave(spans, codes []uint64) string {
 	var text []byte
 	for level := range 64 {
 		for d, s := range spans {
@@ -94,23 +95,23 @@ func TestWeave(t *testing.T) {
 		l := newLayout(spans)
 		a, b := anyCodes(t, spans), anyCodes(t, spans)
 		za, zb := l.interleave(a), l.interleave(b)
-		if got, want := l.text(za), woven(spans, a); got != want {
+		if got, want := l.text(za), naiveInterleave(spans, a); got != want {
 			t.Fatalf("%v of %v: got %s, want %s", a, spans, got, want)
 		}
-		back := make([]uint64, len(spans))
-		if l.deinterleave(back, za); !slices.Equal(back, a) {
-			t.Fatalf("%v came back as %v", a, back)
+		decoded := make([]uint64, len(spans))
+		if l.deinterleave(decoded, za); !slices.Equal(decoded, a) {
+			t.Fatalf("%v is decoded as %v", a, decoded)
 		}
 		bytesA, bytesB := l.append(nil, za), l.append(nil, zb)
 		if len(bytesA) != (len(l.bits)+7)/8 {
 			t.Fatalf("%d bits in %d bytes", len(l.bits), len(bytesA))
 		}
-		if got, want := bytes.Compare(bytesA, bytesB), cmp.Compare(woven(spans, a), woven(spans, b)); got != want {
+		if got, want := bytes.Compare(bytesA, bytesB), cmp.Compare(naiveInterleave(spans, a), naiveInterleave(spans, b)); got != want {
 			t.Fatalf("the order of %v and %v is %d, want %d", a, b, got, want)
 		}
 		z := make([]uint64, l.words)
 		if l.read(z, string(bytesA)+"id"); !slices.Equal(z, za) {
-			t.Fatalf("%v was read as %v", za, z)
+			t.Fatalf("%v is read as %v", za, z)
 		}
 
 		low, high := make([]uint64, len(a)), make([]uint64, len(a))
@@ -121,7 +122,7 @@ func TestWeave(t *testing.T) {
 			inside = inside && c[d] >= low[d] && c[d] <= high[d]
 		}
 		if got := l.within(l.interleave(c), l.interleave(low), l.interleave(high)); got != inside {
-			t.Fatalf("%v within %v..%v: %v", c, low, high, got)
+			t.Fatalf("%v within %v..%v: %v, want %v", c, low, high, got, inside)
 		}
 	})
 }

@@ -16,12 +16,12 @@ import (
 	"retwis/maintain"
 )
 
-func do(t *testing.T, client rueidis.Client, words ...string) {
+func do(t *testing.T, client rueidis.Client, args ...string) {
 	t.Helper()
-	require.OK(t)(client.Do(t.Context(), client.B().Arbitrary(words...).Build()).Error())
+	require.OK(t)(client.Do(t.Context(), client.B().Arbitrary(args...).Build()).Error())
 }
 
-// The tutorial's sorted set, created by hand, is refused and can be adopted.
+// Writes refuse the tutorial's sorted set, created by hand, until Adopt has converted it.
 func TestAdoptTutorial(t *testing.T) {
 	t.Parallel()
 	x, client, ctx := testIndex(t, Options{})
@@ -34,17 +34,17 @@ func TestAdoptTutorial(t *testing.T) {
 		x.Block(ctx, "banana"),
 	} {
 		if !errors.Is(err, index.ErrForeign) || !strings.Contains(err.Error(), "retwis suggest adopt words") {
-			t.Fatal(err)
+			t.Fatalf("%v, want ErrForeign that suggests Adopt", err)
 		}
 	}
 	report, err := Adopt(ctx, client, "words", Options{}, maintain.Options{})
 	if !errors.Is(err, index.ErrValue) || report.Dangling != 1 || len(report.Examples) != 1 {
-		t.Fatalf("%+v, %v", report, err)
+		t.Fatalf("Adopt: %+v, %v, want ErrValue and 1 dangling", report, err)
 	}
 	expect(t, entries(t, client, "words"), "[banana:273:Banana banaooo:1:banaooo bit:7 nonsense]")
 	do(t, client, "ZREM", "words", "nonsense")
 	if report, err := Adopt(ctx, client, "words", Options{}, maintain.Options{}); err != nil || report.Checked != 3 {
-		t.Fatalf("%+v, %v", report, err)
+		t.Fatalf("Adopt: %+v, %v, want 3 checked", report, err)
 	}
 	expect(t, entries(t, client, "words"), "[banana\t273\tBanana banaooo\t1 bit\t7]")
 	expect(t, complete(t, x, "b", 3), "Banana 273, bit 7, banaooo 1")
@@ -52,13 +52,13 @@ func TestAdoptTutorial(t *testing.T) {
 	require.Fails(t, index.ErrNotFound)(Adopt(ctx, client, "none", Options{}, maintain.Options{}))
 }
 
-// Entries with several spellings of a term become one term.
+// Adopt merges the entries of a term with several spellings.
 func TestAdoptSpellings(t *testing.T) {
 	t.Parallel()
 	x, client, ctx := testIndex(t, Options{HalfLife: time.Hour})
 	do(t, client, "ZADD", "words", "0", "banana:2:banana", "0", "banana:30:Banana", "1", "banana:5:Ba'nana", "0", "a:7:a")
 	if report, err := Adopt(ctx, client, "words", x.Options(), maintain.Options{}); err != nil || report.Checked != 4 {
-		t.Fatalf("%+v, %v", report, err)
+		t.Fatalf("Adopt: %+v, %v, want 4 checked", report, err)
 	}
 	expect(t, complete(t, x, "", 3), "Banana 37, a 7")
 	require.Gives(t, 66)(x.Add(ctx, "banana", 29))
@@ -66,13 +66,13 @@ func TestAdoptSpellings(t *testing.T) {
 	verified(t, x)
 }
 
-// failing is a client whose commands fail after the first few.
+// failing is a client whose commands fail once left commands have been sent.
 type failing struct {
 	rueidis.Client
 	left int
 }
 
-var errFailing = errors.New("it has failed")
+var errFailing = errors.New("command failed")
 
 func (f *failing) Do(ctx context.Context, c rueidis.Completed) rueidis.RedisResult {
 	if f.left--; f.left < 0 {
@@ -89,8 +89,8 @@ func (f *failing) DoMulti(ctx context.Context, commands ...rueidis.Completed) []
 	return results
 }
 
-// An adoption interrupted after any of its commands loses nothing: other methods are refused
-// until it is repeated, and then all terms exist.
+// An Adopt that fails after any of its commands loses no term: writes return ErrForeign until a
+// second Adopt succeeds.
 func TestInterruptedAdopt(t *testing.T) {
 	t.Parallel()
 	client, ctx := redistest.DB(t).Client(t), t.Context()
@@ -107,7 +107,7 @@ func TestInterruptedAdopt(t *testing.T) {
 			break
 		}
 		if !errors.Is(err, errFailing) {
-			t.Fatal(n, err)
+			t.Fatalf("Adopt with %d commands: %v, want %v", n, err, errFailing)
 		}
 		x, err := Open(ctx, client, key)
 		if err == nil {
@@ -117,18 +117,18 @@ func TestInterruptedAdopt(t *testing.T) {
 			refused++
 			_, err := open(t, client, key, Options{Punctuation: PunctuationDrop}).Add(ctx, "other", 1)
 			if !errors.Is(err, index.ErrForeign) || !strings.Contains(err.Error(), "retwis suggest adopt "+key) {
-				t.Fatal(err)
+				t.Fatalf("Add: %v, want ErrForeign that suggests Adopt", err)
 			}
 		}
 		require.OK(t)(Adopt(ctx, client, key, Options{Punctuation: PunctuationDrop}, maintain.Options{}))
 		if x, err = Open(ctx, client, key); err != nil {
-			t.Fatal(n, err)
+			t.Fatalf("Open after %d commands and Adopt: %v", n, err)
 		}
 		expect(t, complete(t, x, "t", 2), "Term599 600, Term598 599")
 		require.Gives(t, 600)(x.Len(ctx))
 		verified(t, x)
 	}
 	if refused < 3 {
-		t.Errorf("an adoption was found half done %d times", refused)
+		t.Errorf("writes were refused %d times, want at least 3", refused)
 	}
 }

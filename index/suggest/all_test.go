@@ -13,7 +13,7 @@ import (
 	"retwis/internal/require"
 )
 
-// All yields terms of any script and case sorted by their normalized forms, in pages of any
+// All yields terms of any script and case in the order of their normalized forms, in pages of any
 // size, in both directions, from one partition or several.
 func TestAllInOrder(t *testing.T) {
 	t.Parallel()
@@ -69,7 +69,7 @@ func TestAllInOrder(t *testing.T) {
 	})
 }
 
-// Cursors of another index, and truncated cursors, are refused.
+// All refuses invalid cursors.
 func TestAllRefusesCursor(t *testing.T) {
 	t.Parallel()
 	x, _, ctx := testIndex(t, Options{})

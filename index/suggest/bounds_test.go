@@ -13,8 +13,8 @@ import (
 	"retwis/maintain"
 )
 
-// long returns n terms of 500 bytes.
-func long(n int) []Suggestion {
+// longTerms returns n terms of 500 bytes.
+func longTerms(n int) []Suggestion {
 	terms := make([]Suggestion, n)
 	for i := range terms {
 		terms[i] = Suggestion{Term: strings.Repeat(fmt.Sprintf("%04d", i*7919%10000), 125), Count: 1}
@@ -22,7 +22,7 @@ func long(n int) []Suggestion {
 	return terms
 }
 
-// Each byte of a name ends a prefix that may have a list, so a step takes only few long names.
+// A step handles few long names, because each prefix of a name may have a list.
 func TestStepsWithLongNames(t *testing.T) {
 	t.Parallel()
 	names := redistest.Cases[int64](100, 600)
@@ -30,7 +30,7 @@ func TestStepsWithLongNames(t *testing.T) {
 	ctx := t.Context()
 	x := open(t, client, "long", Options{})
 	require.OK(t)(x.tracker().Begin(ctx, "ours"))
-	require.OK(t)(x.AddMany(ctx, slices.Values(long(int(names)))))
+	require.OK(t)(x.AddMany(ctx, slices.Values(longTerms(int(names)))))
 
 	keys := x.keys[0]
 	args := append(x.set.Args(), "ours", fmt.Sprint(batchTerms), fmt.Sprint(batchBytes))
@@ -39,29 +39,30 @@ func TestStepsWithLongNames(t *testing.T) {
 		if done, err = x.scripts.finish.Run(ctx, client, keys.all(), args).AsBool(); err != nil {
 			t.Fatal(err)
 		}
-		now, err := client.Do(ctx, client.B().Scard().Key(keys.Changed).Build()).AsInt64()
-		if err != nil || left-now > batchBytes/500+1 {
-			t.Fatalf("a step of a rebuild took %d names of 500 bytes (%v)", left-now, err)
+		remaining, err := client.Do(ctx, client.B().Scard().Key(keys.Changed).Build()).AsInt64()
+		if err != nil || left-remaining > batchBytes/500+1 {
+			t.Fatalf("a step of a rebuild handled %d names of 500 bytes, want at most %d (%v)", left-remaining, batchBytes/500+1, err)
 		}
-		left = now
+		left = remaining
 	}
 	if n, err := x.Len(ctx); err != nil || n != names {
-		t.Fatalf("there are %d terms, %v", n, err)
+		t.Fatalf("Len() = %d, %v, want %d", n, err, names)
 	}
 
-	was, most := int64(0), int64(0)
+	checked, largest := int64(0), int64(0)
 	report, err := x.Verify(ctx, maintain.Options{Progress: func(p maintain.Progress) {
-		most, was = max(most, p.Report.Checked-was), p.Report.Checked
+		largest, checked = max(largest, p.Report.Checked-checked), p.Report.Checked
 	}})
 	if err != nil || report.Checked < names || report.Problems() != 0 {
-		t.Fatalf("%+v, %v", report, err)
+		t.Fatalf("Verify: %+v, %v, want no problems", report, err)
 	}
-	if most > 30 { // COUNT of a scan is approximate
-		t.Errorf("a step of Verify looked at %d names of 500 bytes", most)
+	if largest > 30 { // COUNT of a scan is approximate
+		t.Errorf("a step of Verify checked %d names of 500 bytes, want at most 30", largest)
 	}
 }
 
-// A lost list is rebuilt from few terms of each longer prefix, once these have their own lists.
+// A missing list is rebuilt from the lists of prefixes that are one byte longer. Missing lists of
+// these prefixes are rebuilt first.
 func TestRebuildListReadsFew(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	ctx := t.Context()
@@ -79,20 +80,19 @@ func TestRebuildListReadsFew(t *testing.T) {
 		t.Fatalf("the first list to rebuild: %q, %v, want a", first, err)
 	}
 	if best, err := x.Complete(ctx, "", 30); err != nil || len(best) != 30 || best[0] != (Suggestion{Term: "a99", Count: 100}) || best[29] != (Suggestion{Term: "d98", Count: 99}) {
-		t.Fatalf("%v, %v", best, err)
+		t.Fatalf("Complete: %v, %v, want 30 terms from a99 to d98", best, err)
 	}
 }
 
-// A rebuild that another one replaced in one partition stops tracking writes in all
-// partitions.
+// A rebuild that is replaced in one partition stops tracking writes in the other partitions.
 func TestReplacedRebuildEndsEverywhere(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	ctx := t.Context()
 	x := open(t, client, "two", Options{Partitions: 2})
 	_, err := x.Rebuild(ctx, func(yield func(Suggestion, error) bool) {
-		// Another rebuild takes over.
-		far := fmt.Sprint(time.Now().Add(time.Hour).UnixMilli())
-		do(t, client, "HSET", x.keys[0].Meta, "rebuild", "other", "until", far)
+		// Another rebuild replaces this rebuild in the first partition.
+		until := fmt.Sprint(time.Now().Add(time.Hour).UnixMilli())
+		do(t, client, "HSET", x.keys[0].Meta, "rebuild", "other", "until", until)
 		for i := range 100 {
 			if !yield(Suggestion{Term: fmt.Sprint(i), Count: 1}, nil) {
 				return
@@ -105,7 +105,7 @@ func TestReplacedRebuildEndsEverywhere(t *testing.T) {
 	for i, want := range []string{"other", ""} {
 		meta := x.keys[i].All()[2]
 		if found, _ := client.Do(ctx, client.B().Hget().Key(meta).Field("rebuild").Build()).ToString(); found != want {
-			t.Errorf("partition %d is rebuilt by %q, want %q", i, found, want)
+			t.Errorf("partition %d is in rebuild %q, want %q", i, found, want)
 		}
 	}
 }

@@ -17,23 +17,23 @@ import (
 	"retwis/maintain"
 )
 
-// closed fails the test if the top-k cache of a partition has a list of a prefix but lacks that
-// of a shorter one.
-func closed(t rapid.TB, client rueidis.Client, k keys) {
+// checkClosed fails the test if the top-k cache of a partition has a list of a prefix, but lacks the
+// list of a shorter prefix.
+func checkClosed(t rapid.TB, client rueidis.Client, k keys) {
 	t.Helper()
 	cache, err := client.Do(context.Background(), client.B().Hgetall().Key(k.cache).Build()).AsStrMap()
 	require.OK(t)(err)
 	for prefix := range cache {
 		for l := range len(prefix) {
 			if _, ok := cache[prefix[:l]]; !ok {
-				t.Fatalf("%q has a list, and %q has none", prefix, prefix[:l])
+				t.Fatalf("prefix %q has a list, but prefix %q has none", prefix, prefix[:l])
 			}
 		}
 	}
 }
 
-// Completions stay exact if the cache has lost some or all lists: lists are restored when they
-// are read, and writers maintain the remaining ones.
+// Completions stay exact if the cache has lost some or all lists: reads restore lists, and writers
+// maintain the remaining lists.
 func TestLostLists(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -56,9 +56,9 @@ func TestLostLists(t *testing.T) {
 			t.Helper()
 			prefix := rapid.StringOfN(rapid.SampledFrom([]rune("ab")), 0, 3, -1).Draw(t, "prefix")
 			got, err := x.Complete(ctx, prefix, 5)
-			want := m.with(x, func(name string) bool { return strings.HasPrefix(name, prefix) }, 5)
+			want := m.best(x, func(name string) bool { return strings.HasPrefix(name, prefix) }, 5)
 			if err != nil || show(got) != show(want) {
-				t.Fatalf("%v\ngot  %s\nwant %s", err, show(got), show(want))
+				t.Fatalf("Complete(%q): %v\ngot  %s\nwant %s", prefix, err, show(got), show(want))
 			}
 		}
 		for range 8 {
@@ -80,17 +80,17 @@ func TestLostLists(t *testing.T) {
 			for range 3 {
 				check()
 				add()
-				closed(t, client, k)
+				checkClosed(t, client, k)
 			}
 		}
 		if report, err := x.Verify(ctx, maintain.Options{}); err != nil || report.Problems() > 0 {
-			t.Fatal(report, err)
+			t.Fatalf("Verify: %+v, %v, want no problems", report, err)
 		}
 	})
 }
 
-// Reading a prefix restores its list, so that no later completion reads all terms; it does not
-// build the list of a shorter prefix.
+// Completing a prefix restores the list of the prefix, so that no later completion reads all
+// terms. The lists of shorter prefixes are not rebuilt.
 func TestListsComeBack(t *testing.T) {
 	t.Parallel()
 	x, client, _ := testIndex(t, Options{})
@@ -104,18 +104,18 @@ func TestListsComeBack(t *testing.T) {
 	expect(t, complete(t, x, "t01", 5), want)
 	lists, err := client.Do(t.Context(), client.B().Hgetall().Key("words.heads").Build()).AsStrMap()
 	if err != nil || len(lists) != 4 || lists["t0"] != "?" || !strings.HasPrefix(lists["t01"], "1\tt01") {
-		t.Fatalf("%q, %v", lists, err)
+		t.Fatalf("lists %q, %v, want 4 with a list of t01", lists, err)
 	}
 	// A writer promotes a term to the first place of the existing list.
 	addAll(t, x, "t0199")
 	expect(t, complete(t, x, "t01", 1), "t0199 2")
 	expect(t, complete(t, x, "", 1), "t0199 2")
-	closed(t, client, x.keys[0])
+	checkClosed(t, client, x.keys[0])
 	verified(t, x)
 }
 
-// Lost counts, or counts that differ from the entries, do not make the rebuild of a list loop
-// endlessly.
+// Missing counts, and counts that differ from the entries, do not make the rebuild of a list loop
+// forever.
 func TestLostCounts(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string][]string{
@@ -138,7 +138,7 @@ func TestLostCounts(t *testing.T) {
 			do(t, client, damage...)
 			for range 2 {
 				if _, err := x.Complete(ctx, "", 3); err != nil && (name == "lost" || !errors.Is(err, index.ErrCorrupt)) {
-					t.Fatal(err)
+					t.Fatalf("Complete: %v", err)
 				}
 				do(t, client, "DEL", "{words}.heads")
 			}

@@ -13,6 +13,7 @@ import (
 	"retwis/internal/redistest"
 )
 
+// exampleIndex starts a server. It returns an index and a function that stops the server.
 func exampleIndex(opt suggest.Options) (*suggest.Index, func()) {
 	urls, stop := redistest.Example(1)
 	client, err := rueidis.NewClient(rueidis.MustParseURL(urls[0]))
@@ -26,7 +27,7 @@ func exampleIndex(opt suggest.Options) (*suggest.Index, func()) {
 	return x, func() { client.Close(); stop() }
 }
 
-// show prints the terms of a completion.
+// show prints the terms of a completion and their counts.
 func show(terms []suggest.Suggestion, err error) {
 	if err != nil {
 		log.Fatal(err)

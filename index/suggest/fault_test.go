@@ -37,7 +37,7 @@ func words(n int) []string {
 	return all
 }
 
-// counts reads every term of an index.
+// counts returns the count of every term of an index, by name.
 func counts(t *testing.T, x *Index) map[string]int64 {
 	t.Helper()
 	all := map[string]int64{}
@@ -48,14 +48,14 @@ func counts(t *testing.T, x *Index) map[string]int64 {
 	return all
 }
 
-// busy changes terms over several connections until stop is called; stop returns the expected
-// counts.
-func busy(t *testing.T, url string, opt Options, terms []string) (stop func() map[string]int64) {
+// startWriters adds and removes terms over several connections until stop is called. stop returns
+// the sum of the counts that were added to each term.
+func startWriters(t *testing.T, url string, opt Options, terms []string) (stop func() map[string]int64) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	var mu sync.Mutex
-	all := map[string]int64{}
+	added := map[string]int64{}
 	for w := range 4 {
 		client, err := rueidis.NewClient(rueidis.MustParseURL(url))
 		require.OK(t)(err)
@@ -70,11 +70,11 @@ func busy(t *testing.T, url string, opt Options, terms []string) (stop func() ma
 				for range 1 + r.IntN(30) {
 					list = append(list, Suggestion{Term: terms[r.IntN(len(terms))], Count: 1 + r.Int64N(9)})
 				}
-				gone := terms[r.IntN(len(terms)/2)]
-				// Not canceled, so that the expected counts are certain.
+				removed := terms[r.IntN(len(terms)/2)]
+				// The calls cannot be canceled, so that all counts are added.
 				_, err := x.AddMany(context.WithoutCancel(ctx), slices.Values(list))
 				if err == nil && r.IntN(3) == 0 {
-					_, err = x.Remove(context.WithoutCancel(ctx), gone)
+					_, err = x.Remove(context.WithoutCancel(ctx), removed)
 				}
 				if err != nil {
 					t.Error(err)
@@ -82,7 +82,7 @@ func busy(t *testing.T, url string, opt Options, terms []string) (stop func() ma
 				}
 				mu.Lock()
 				for _, s := range list {
-					all[s.Term] += s.Count
+					added[s.Term] += s.Count
 				}
 				mu.Unlock()
 			}
@@ -91,7 +91,7 @@ func busy(t *testing.T, url string, opt Options, terms []string) (stop func() ma
 	stop = func() map[string]int64 {
 		cancel()
 		wg.Wait()
-		return all
+		return added
 	}
 	t.Cleanup(func() { stop() })
 	return stop
@@ -119,7 +119,7 @@ func checkLists(t *testing.T, x *Index) {
 	}
 }
 
-// If many connections change the same terms, all counts are right and all keys are consistent.
+// Concurrent writers of the same terms leave exact counts and consistent keys.
 func TestConcurrentWriters(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 3} {
@@ -129,14 +129,14 @@ func TestConcurrentWriters(t *testing.T) {
 			opt := Options{Partitions: partitions}
 			x := small(open(t, db.Client(t), "{words}", opt), 200)
 			terms := words(redistest.Cases(250, 600))
-			stop := busy(t, db.URL(), opt, terms)
+			stop := startWriters(t, db.URL(), opt, terms)
 			for range redistest.Cases(5, 30) {
 				complete(t, x, "a", 3)
 				// Despite concurrent writes, All yields no term twice.
 				last := ""
 				for e, err := range x.All(t.Context(), "", index.Page{}) {
 					if err != nil || e.Name <= last {
-						t.Fatal(e, last, err)
+						t.Fatalf("All yielded %v after %q, %v", e, last, err)
 					}
 					last = e.Name
 				}
@@ -146,7 +146,7 @@ func TestConcurrentWriters(t *testing.T) {
 			verified(t, x)
 			checkLists(t, x)
 			got := counts(t, x)
-			for _, term := range terms[len(terms)/2:] { // these are never removed by a writer
+			for _, term := range terms[len(terms)/2:] { // writers never remove these terms
 				if got[term] != added[term] {
 					t.Fatalf("%s: got %d, want %d", term, got[term], added[term])
 				}
@@ -155,7 +155,7 @@ func TestConcurrentWriters(t *testing.T) {
 	}
 }
 
-// cutter is a connection that closes after a number of bytes.
+// cutter is a connection that closes once left bytes have been written.
 type cutter struct {
 	net.Conn
 	left int
@@ -180,10 +180,10 @@ func TestWriterCutOff(t *testing.T) {
 	addAll(t, x, terms[0])
 	for i := range redistest.Cases(6, 12) {
 		option := rueidis.MustParseURL(db.URL())
-		cut := 2000 + i*4000
+		limit := 2000 + i*4000
 		option.DialCtxFn = func(ctx context.Context, address string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
 			c, err := d.DialContext(ctx, "unix", address)
-			return &cutter{c, cut}, err
+			return &cutter{c, limit}, err
 		}
 		client, err := rueidis.NewClient(option)
 		if err != nil {
@@ -203,7 +203,7 @@ func TestWriterCutOff(t *testing.T) {
 		verified(t, x)
 	}
 	if n, err := x.Len(t.Context()); err != nil || n == 0 {
-		t.Fatal("nothing was written", err)
+		t.Fatalf("Len() = %d, %v, want terms", n, err)
 	}
 }
 
@@ -252,21 +252,21 @@ func TestRepair(t *testing.T) {
 			require.OK(t)(x.Add(ctx, "Kept", 3))
 			stop := func() map[string]int64 { return nil }
 			if writing {
-				stop = busy(t, db.URL(), Options{}, terms)
+				stop = startWriters(t, db.URL(), Options{}, terms)
 			}
 			for _, command := range damage() {
 				require.OK(t)(client.Do(ctx, client.B().Arbitrary(command...).Build()).Error())
 				if report, err := x.Verify(ctx, maintain.Options{}); err != nil || report.Problems() == 0 && !writing {
-					t.Fatalf("%q was not found: %v %+v", command, err, report)
+					t.Fatalf("Verify did not report %q: %v %+v", command, err, report)
 				}
 				report, err := x.Repair(ctx, maintain.Options{})
 				if err != nil || !writing && (report.Repaired != report.Problems() || report.Repaired == 0 || len(report.Examples) == 0) {
-					t.Fatalf("%q was not repaired: %v %+v", command, err, report)
+					t.Fatalf("Repair did not correct %q: %v %+v", command, err, report)
 				}
 				verified(t, x)
-				closed(t, client, x.keys[0])
+				checkClosed(t, client, x.keys[0])
 				if got, err := x.Get(ctx, "Kept"); err != nil || got.Term != "Kept" {
-					t.Fatalf("%q: %v %v", command, got, err)
+					t.Fatalf("Get(Kept) after %q: %v %v", command, got, err)
 				}
 			}
 			stop()
@@ -276,7 +276,7 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// Corrections of an interrupted Repair stay, and the next one corrects the rest.
+// An interrupted Repair keeps its corrections, and the next Repair makes the remaining ones.
 func TestInterruptedRepair(t *testing.T) {
 	t.Parallel()
 	x, client, ctx := testIndex(t, Options{})
@@ -288,9 +288,9 @@ func TestInterruptedRepair(t *testing.T) {
 	var repaired int64
 	runs := 0
 	for done := false; !done; runs++ {
-		part, cancel := context.WithCancel(ctx)
+		runCtx, cancel := context.WithCancel(ctx)
 		steps := 0
-		report, err := x.Repair(part, maintain.Options{Examples: -1, Progress: func(maintain.Progress) {
+		report, err := x.Repair(runCtx, maintain.Options{Examples: -1, Progress: func(maintain.Progress) {
 			if steps++; steps == 2*(runs+1) {
 				cancel()
 			}
@@ -298,21 +298,22 @@ func TestInterruptedRepair(t *testing.T) {
 		cancel()
 		repaired += report.Repaired
 		if len(report.Examples) > 0 || err != nil && !errors.Is(err, context.Canceled) {
-			t.Fatal(report, err)
+			t.Fatalf("Repair: %+v, %v", report, err)
 		}
 		done = err == nil
 	}
 	if repaired < int64(n) || runs < 2 {
-		t.Fatalf("%d were repaired in %d runs", repaired, runs)
+		t.Fatalf("%d problems were repaired in %d runs, want at least %d in at least 2", repaired, runs, n)
 	}
 	verified(t, x)
 	checkLists(t, x)
 }
 
-func sourceOf(terms []string, meanwhile func(i int)) iter.Seq2[Suggestion, error] {
+// sourceOf returns a source of terms that calls before(i) before it yields term i.
+func sourceOf(terms []string, before func(i int)) iter.Seq2[Suggestion, error] {
 	return func(yield func(Suggestion, error) bool) {
 		for i, term := range terms {
-			meanwhile(i)
+			before(i)
 			if !yield(Suggestion{Term: term, Count: 1000}, nil) {
 				return
 			}
@@ -320,7 +321,7 @@ func sourceOf(terms []string, meanwhile func(i int)) iter.Seq2[Suggestion, error
 	}
 }
 
-// After a rebuild the index has the terms of the source, with concurrent writes applied.
+// After a rebuild, the index has the terms of the source with concurrent writes applied.
 func TestRebuild(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 3} {
@@ -346,12 +347,12 @@ func TestRebuild(t *testing.T) {
 					must(x.Remove(ctx, terms[1]))
 					must(nil, x.Block(ctx, "late barred"))
 					if n, err := x.Len(ctx); err != nil || n != 6 {
-						t.Fatal("the present index does not serve", n, err)
+						t.Fatalf("Len() during the rebuild = %d, %v, want 6", n, err)
 					}
 				}
 			}), maintain.Options{})
 			if err != nil || report.Checked != int64(len(terms)) {
-				t.Fatal(report, err)
+				t.Fatalf("Rebuild: %+v, %v, want %d checked", report, err, len(terms))
 			}
 			got := counts(t, x)
 			want := map[string]int64{"new": 5, "stays": 2, "both": 2000, terms[0]: 7}
@@ -373,7 +374,7 @@ func TestRebuildWhileWriting(t *testing.T) {
 	db := redistest.DB(t)
 	x := small(open(t, db.Client(t), "{words}", Options{}), 200)
 	terms := words(200)
-	stop := busy(t, db.URL(), Options{}, terms)
+	stop := startWriters(t, db.URL(), Options{}, terms)
 	for range 3 {
 		// The source is the index itself, read after write tracking has started.
 		_, err := x.Rebuild(t.Context(), func(yield func(Suggestion, error) bool) {
@@ -407,11 +408,11 @@ func TestRebuildFails(t *testing.T) {
 		_ = yield(Suggestion{Term: "apple", Count: 1}, nil) && yield(Suggestion{}, broken)
 	}, maintain.Options{})
 	if !errors.Is(err, broken) {
-		t.Fatal(err)
+		t.Fatalf("Rebuild with a failing source: %v, want %v", err, broken)
 	}
 	_, err = x.Rebuild(ctx, func(yield func(Suggestion, error) bool) { yield(Suggestion{Term: "\xff", Count: 1}, nil) }, maintain.Options{})
 	if !errors.Is(err, index.ErrValue) {
-		t.Fatal(err)
+		t.Fatalf("Rebuild with an invalid term: %v, want ErrValue", err)
 	}
 	// Leftovers of a crashed rebuild.
 	for _, command := range [][]string{
@@ -427,7 +428,7 @@ func TestRebuildFails(t *testing.T) {
 		require.OK(t)(x.Rebuild(ctx, sourceOf([]string{"apple"}, func(int) {}), maintain.Options{}))
 	}), maintain.Options{})
 	if !errors.Is(err, maintain.ErrReplaced) {
-		t.Fatal(err)
+		t.Fatalf("outer rebuild: %v, want ErrReplaced", err)
 	}
 	expect(t, complete(t, x, "", 5), "apple 1000")
 	// An empty source empties the index.
@@ -435,7 +436,7 @@ func TestRebuildFails(t *testing.T) {
 	expect(t, entries(t, client, "words"), "[]")
 	keys, err := client.Do(ctx, client.B().Keys().Pattern("*").Build()).AsStrSlice()
 	if err != nil || len(keys) != 1 {
-		t.Fatalf("left over: %q %v", keys, err)
+		t.Fatalf("keys %q, %v, want one", keys, err)
 	}
 }
 
@@ -443,7 +444,7 @@ func TestCluster(t *testing.T) {
 	t.Parallel()
 	client := redistest.Cluster(t, 3).Client(t)
 	if _, err := New(client, "words", Options{}); err == nil {
-		t.Fatal("a key without a hash tag was accepted")
+		t.Fatal("New accepted a key without a hash tag")
 	}
 	for key, partitions := range map[string]int{"{one}": 1, "many": 8} {
 		x := small(open(t, client, key, Options{Partitions: partitions}), 200)
@@ -452,7 +453,7 @@ func TestCluster(t *testing.T) {
 		require.OK(t)(x.Block(t.Context(), "blocked"))
 		expect(t, complete(t, x, "", 1), "Banana 9")
 		if found, err := x.CompleteFuzzy(t.Context(), "banaan", 1); err != nil || show(found) != "Banana 9" {
-			t.Fatal(found, err)
+			t.Fatalf("CompleteFuzzy: %v, %v, want Banana", found, err)
 		}
 		verified(t, x)
 		checkLists(t, x)
@@ -461,7 +462,7 @@ func TestCluster(t *testing.T) {
 		verified(t, x)
 		checkLists(t, x)
 		if y, err := Open(t.Context(), client, key); err != nil || y.Options().Partitions != partitions {
-			t.Fatal(err)
+			t.Fatalf("Open: %v, want %d partitions", err, partitions)
 		}
 	}
 }

@@ -17,18 +17,18 @@ import (
 	"retwis/maintain"
 )
 
-// serverAt sets the server clock for the scripts of an index, the only clock that matters.
-func serverAt(x *Index, now time.Time) {
+// setServerTime sets the time that the scripts of an index read from the server.
+func setServerTime(x *Index, now time.Time) {
 	clock := fmt.Sprintf("{'%d', '%d'}", now.Unix(), now.Nanosecond()/1000)
 	x.scripts = newScripts(strings.Replace(valueLua, "redis.call('TIME')", clock, 1) + topkLua)
 }
 
-// The count of a term halves after a half-life, whatever happens to other terms.
+// The count of a term halves after each half-life, whether or not other terms change.
 func TestHalfLife(t *testing.T) {
 	t.Parallel()
 	x, _, ctx := testIndex(t, Options{HalfLife: 24 * time.Hour})
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	serverAt(x, now)
+	setServerTime(x, now)
 	add := func(term string, n, want int64) {
 		t.Helper()
 		if got, err := x.Add(ctx, term, n); err != nil || got != want {
@@ -38,28 +38,28 @@ func TestHalfLife(t *testing.T) {
 	add("bahama", 800, 800)
 	add("banana", 100, 100)
 	now = now.Add(24 * time.Hour)
-	serverAt(x, now)
+	setServerTime(x, now)
 	expect(t, complete(t, x, "ba", 5), "bahama 400, banana 50")
-	add("banana", 350, 400) // a tie except for the last bit
+	add("banana", 350, 400) // a tie with bahama except for the last bit
 	now = now.Add(48 * time.Hour)
-	serverAt(x, now)
+	setServerTime(x, now)
 	add("banana", 1, 101)
 	expect(t, complete(t, x, "ba", 5), "banana 101, bahama 100")
 	add("Bali", 1, 1)
 	now = now.Add(10 * 24 * time.Hour)
-	serverAt(x, now)
+	setServerTime(x, now)
 	expect(t, complete(t, x, "ba", 5), "banana 0, bahama 0, Bali 0")
 	require.Gives(t, 3)(x.Prune(ctx, 1, maintain.Options{}))
 	add("banana", maxCount, maxCount)
 	verified(t, x)
 }
 
-// Decades of searches are as exact as one day: no count overflows.
+// Counts with a half-life stay exact after many half-lives, and do not overflow.
 func TestHalfLifeLasts(t *testing.T) {
 	t.Parallel()
 	x, _, ctx := testIndex(t, Options{HalfLife: time.Second})
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	serverAt(x, now)
+	setServerTime(x, now)
 	want := 0.0
 	for i := range 200 {
 		n := int64(1 + i%7*1000)
@@ -69,21 +69,21 @@ func TestHalfLifeLasts(t *testing.T) {
 			t.Fatalf("%v: got %d, %v, want %v", now, got, err, want)
 		}
 		now = now.Add(time.Second)
-		serverAt(x, now)
+		setServerTime(x, now)
 		want /= 2
 		if i == 100 {
 			now, want = now.AddDate(100, 0, 0), 0
-			serverAt(x, now)
+			setServerTime(x, now)
 		}
 	}
 }
 
-// Cached lists are right with a half-life, too.
+// Cached lists are also exact with a half-life.
 func TestHalfLifeLists(t *testing.T) {
 	t.Parallel()
 	x, _, ctx := testIndex(t, Options{HalfLife: time.Hour})
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	serverAt(x, now)
+	setServerTime(x, now)
 	for hour := range 6 {
 		var list []Suggestion
 		for i := range 300 {
@@ -91,7 +91,7 @@ func TestHalfLifeLists(t *testing.T) {
 		}
 		require.OK(t)(x.AddMany(ctx, slices.Values(list)))
 		now = now.Add(time.Hour)
-		serverAt(x, now)
+		setServerTime(x, now)
 	}
 	verified(t, x)
 	require.OK(t)(x.Add(ctx, "tzz", 10_000))
@@ -121,37 +121,37 @@ func TestBlock(t *testing.T) {
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	x, client, ctx := testIndex(t, Options{Punctuation: PunctuationDrop, HalfLife: 90 * time.Minute})
-	value := func(err error) {
+	wantErrValue := func(err error) {
 		t.Helper()
 		if !errors.Is(err, index.ErrValue) {
-			t.Fatalf("got %v", err)
+			t.Fatalf("got %v, want ErrValue", err)
 		}
 	}
 	for _, n := range []int64{0, -1, math.MinInt64, maxCount + 1} {
 		_, err := x.Add(ctx, "banana", n)
-		value(err)
+		wantErrValue(err)
 	}
 	_, err := x.Add(ctx, "…", 1)
-	value(err)
+	wantErrValue(err)
 	_, err = x.AddMany(ctx, slices.Values([]Suggestion{{Term: "banana", Count: 1}, {Term: "\xff", Count: 1}}))
-	value(err)
+	wantErrValue(err)
 	for _, k := range []int{0, -1, 1001} {
 		_, err = x.Complete(ctx, "b", k)
-		value(err)
+		wantErrValue(err)
 	}
 	_, err = x.Complete(ctx, "b\xff", 1)
-	value(err)
+	wantErrValue(err)
 	_, err = x.CompleteFuzzy(ctx, "b", 0)
-	value(err)
+	wantErrValue(err)
 	_, err = x.Remove(ctx, "")
-	value(err)
+	wantErrValue(err)
 	for _, page := range []index.Page{{After: "%"}, {Limit: -1}, {Offset: -1}} {
 		for _, err := range x.All(ctx, "", page) {
-			value(err)
+			wantErrValue(err)
 		}
 	}
 	if keys, err := client.Do(ctx, client.B().Dbsize().Build()).AsInt64(); err != nil || keys != 0 {
-		t.Fatal("something was written", keys, err)
+		t.Fatalf("DBSIZE = %d, %v, want 0", keys, err)
 	}
 	require.Fails(t, index.ErrNotFound)(x.Verify(ctx, maintain.Options{}))
 	require.Fails(t, index.ErrNotFound)(Open(ctx, client, "words"))
@@ -166,7 +166,7 @@ func TestRefused(t *testing.T) {
 		{Partitions: 1025},
 	} {
 		if _, err := New(client, "words", opt); err == nil {
-			t.Errorf("%+v was accepted", opt)
+			t.Errorf("New accepted %+v", opt)
 		}
 	}
 
@@ -174,39 +174,39 @@ func TestRefused(t *testing.T) {
 	addAll(t, x, "Ba-nana")
 	y, err := Open(ctx, client, "words")
 	if err != nil || y.Options() != x.Options() {
-		t.Fatal(err)
+		t.Fatalf("Open: %v, want the options %+v", err, x.Options())
 	}
 	expect(t, complete(t, y, "ban", 5), "Ba-nana 1")
 	other := open(t, client, "words", Options{})
 	_, err = other.Add(ctx, "banana", 1)
-	refuses := func(err error) {
+	wantErrDeclared := func(err error) {
 		t.Helper()
 		if !errors.Is(err, index.ErrDeclared) {
-			t.Fatalf("got %v", err)
+			t.Fatalf("got %v, want ErrDeclared", err)
 		}
 	}
-	refuses(err)
+	wantErrDeclared(err)
 	_, err = other.Complete(ctx, "ban", 5)
-	refuses(err)
+	wantErrDeclared(err)
 	_, err = other.Remove(ctx, "banana")
-	refuses(err)
+	wantErrDeclared(err)
 	_, err = other.Get(ctx, "banana")
-	refuses(err)
+	wantErrDeclared(err)
 	_, err = other.Verify(ctx, maintain.Options{})
-	refuses(err)
+	wantErrDeclared(err)
 	_, err = other.Rebuild(ctx, func(func(Suggestion, error) bool) {}, maintain.Options{})
-	refuses(err)
+	wantErrDeclared(err)
 	spread := open(t, client, "words", Options{Partitions: 2})
 	_, err = spread.AddMany(ctx, slices.Values([]Suggestion{{Term: "x", Count: 1}}))
-	refuses(err)
+	wantErrDeclared(err)
 
-	ended, cancel := context.WithCancel(ctx)
+	canceled, cancel := context.WithCancel(ctx)
 	cancel()
-	require.Fails(t, context.Canceled)(x.Complete(ended, "b", 1))
+	require.Fails(t, context.Canceled)(x.Complete(canceled, "b", 1))
 }
 
-// On an error AddMany returns the number of terms counted; none of the batch with the invalid
-// term is counted.
+// On an error, AddMany returns the number of terms that it counted. It counts no term of the batch
+// with the invalid term.
 func TestAddManyReportsProgress(t *testing.T) {
 	t.Parallel()
 	x, _, ctx := testIndex(t, Options{})
@@ -225,14 +225,14 @@ func TestAddManyReportsProgress(t *testing.T) {
 		}
 	}
 	if n, err := x.AddMany(ctx, many(2000, 1700)); n != 1600 || !errors.Is(err, index.ErrValue) {
-		t.Fatalf("%d, %v", n, err)
+		t.Fatalf("AddMany() = %d, %v, want 1600 and ErrValue", n, err)
 	}
 	if n, err := x.Len(ctx); n != 1600 || err != nil {
-		t.Fatalf("%d terms, %v", n, err)
+		t.Fatalf("Len() = %d, %v, want 1600", n, err)
 	}
 	require.Gives(t, 3300)(x.AddMany(ctx, many(3300, -1)))
 	if s, err := x.Get(ctx, "term 1599"); s.Count != 2 || err != nil {
-		t.Fatalf("%v, %v", s, err)
+		t.Fatalf("Get: %v, %v, want count 2", s, err)
 	}
 	require.Gives(t, 0)(x.AddMany(ctx, many(0, -1)))
 }
@@ -242,24 +242,24 @@ func TestGetFallenCount(t *testing.T) {
 	t.Parallel()
 	x, _, ctx := testIndex(t, Options{HalfLife: time.Hour})
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	serverAt(x, now)
+	setServerTime(x, now)
 	if stored, err := x.Put(ctx, Suggestion{"Banana", 5, "id:5"}); !stored || err != nil {
-		t.Fatal(stored, err)
+		t.Fatalf("Put() = %v, %v, want true", stored, err)
 	}
 	now = now.Add(time.Hour)
-	serverAt(x, now)
+	setServerTime(x, now)
 	if stored, err := x.Put(ctx, Suggestion{"Bali", 5, ""}); !stored || err != nil {
-		t.Fatal(stored, err)
+		t.Fatalf("Put() = %v, %v, want true", stored, err)
 	}
 	expect(t, complete(t, x, "b", 2), "Bali 5, Banana 3")
 	now = now.Add(20 * time.Hour)
-	serverAt(x, now)
+	setServerTime(x, now)
 	found, err := x.GetMany(ctx, "Banana", "none", "Bali")
 	if want := []Suggestion{{"Banana", 0, "id:5"}, {"Bali", 0, ""}}; err != nil || !slices.Equal(found, want) {
-		t.Fatalf("%q, %v", found, err)
+		t.Fatalf("GetMany: %q, %v, want %q", found, err, want)
 	}
 	if s, err := x.Get(ctx, "Banana"); err != nil || s.Payload != "id:5" {
-		t.Fatal(s, err)
+		t.Fatalf("Get: %v, %v, want payload id:5", s, err)
 	}
 	require.Fails(t, index.ErrValue)(x.Cleanup(ctx, 1, maintain.Options{}))
 }
@@ -275,7 +275,7 @@ func TestCleanupRandomTerms(t *testing.T) {
 			list = append(list, Suggestion{fmt.Sprintf("term %d", i), 2, "id"})
 		}
 		require.OK(t)(x.PutMany(ctx, slices.Values(list)))
-		// A step samples no term twice, so the first 100 go from 2 to 1.
+		// A step samples no term twice, so 100 counts go from 2 to 1.
 		require.Gives(t, 0)(x.Cleanup(ctx, 100, maintain.Options{}))
 		sum := func() (sum int64) {
 			for _, n := range counts(t, x) {
@@ -284,18 +284,18 @@ func TestCleanupRandomTerms(t *testing.T) {
 			return sum
 		}
 		if got := sum(); got != 500 {
-			t.Fatalf("the counts are %d, want 500", got)
+			t.Fatalf("the sum of the counts is %d, want 500", got)
 		}
-		var seen maintain.Progress
-		n, err := x.Cleanup(ctx, 350, maintain.Options{Progress: func(p maintain.Progress) { seen = p }})
-		if err != nil || n == 0 || seen.Checked != 350 || seen.Total != 350 {
-			t.Fatal(n, seen, err)
+		var progress maintain.Progress
+		n, err := x.Cleanup(ctx, 350, maintain.Options{Progress: func(p maintain.Progress) { progress = p }})
+		if err != nil || n == 0 || progress.Checked != 350 || progress.Total != 350 {
+			t.Fatalf("Cleanup() = %d, progress %+v, %v, want 350 checked", n, progress, err)
 		}
 		if got := sum(); got != 150 {
-			t.Fatalf("the counts are %d, want 150", got)
+			t.Fatalf("the sum of the counts is %d, want 150", got)
 		}
 		if left, err := x.Len(ctx); err != nil || left != int64(300-n) {
-			t.Fatal(left, n, err)
+			t.Fatalf("Len() = %d, %v, want %d", left, err, 300-n)
 		}
 		verified(t, x)
 		require.Fails(t, index.ErrValue)(x.Cleanup(ctx, 0, maintain.Options{}))

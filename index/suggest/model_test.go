@@ -19,12 +19,12 @@ import (
 	"retwis/maintain"
 )
 
-// small configures the cache of an index so that a few terms fill a list. With light above 100,
-// lists are complete after every change.
-func small(x *Index, light int) *Index {
+// small configures the cache of an index so that a few terms fill a list. With a scanLimit above
+// 100, lists are complete after every change.
+func small(x *Index, scanLimit int) *Index {
 	text := valueLua + topkLua
 	for _, size := range [][2]string{
-		{"TOP_K = 32", "TOP_K = 3"}, {"MAX_LIST = 64", "MAX_LIST = 6"}, {"CACHE_ABOVE = 64", "CACHE_ABOVE = 5"}, {"UNCACHE_AT = 32", "UNCACHE_AT = 3"}, {"CHECK_EVERY = 16", "CHECK_EVERY = 1"}, {"FEW = 8", "FEW = 1"}, {"SCAN_LIMIT = 1000", "SCAN_LIMIT = " + strconv.Itoa(light)},
+		{"TOP_K = 32", "TOP_K = 3"}, {"MAX_LIST = 64", "MAX_LIST = 6"}, {"CACHE_ABOVE = 64", "CACHE_ABOVE = 5"}, {"UNCACHE_AT = 32", "UNCACHE_AT = 3"}, {"CHECK_EVERY = 16", "CHECK_EVERY = 1"}, {"FEW = 8", "FEW = 1"}, {"SCAN_LIMIT = 1000", "SCAN_LIMIT = " + strconv.Itoa(scanLimit)},
 	} {
 		changed := strings.Replace(text, size[0], size[1], 1)
 		if changed == text {
@@ -32,7 +32,7 @@ func small(x *Index, light int) *Index {
 		}
 		text = changed
 	}
-	x.scripts, x.topK, x.scanLimit = newScripts(text), 3, light
+	x.scripts, x.topK, x.scanLimit = newScripts(text), 3, scanLimit
 	return x
 }
 
@@ -42,7 +42,7 @@ func open(t rapid.TB, client rueidis.Client, key string, opt Options) *Index {
 	return x
 }
 
-// model is a naive index.
+// model is a naive index in memory.
 type model struct {
 	terms   map[string]*counted // by name
 	blocked map[string]bool     // by name
@@ -53,11 +53,12 @@ type counted struct {
 	spellings map[string]int64 // all spellings with their counts
 	count     int64
 	payload   string
-	crowded   bool // there have been more spellings than an index counts
+	crowded   bool // the term has had more spellings than an index counts
 }
 
 func newModel() *model { return &model{terms: map[string]*counted{}, blocked: map[string]bool{}} }
 
+// nameOf returns the normalized form of a text.
 func nameOf(x *Index, text string) string {
 	name, _ := x.Normalize(text)
 	return name
@@ -91,7 +92,7 @@ func (m *model) put(x *Index, s Suggestion) bool {
 	return true
 }
 
-// lose subtracts searches from a term, from the rarest spelling first.
+// lose subtracts n from the count of a term, and from the counts of its rarest spellings.
 func (m *model) lose(name string, n int64) {
 	c := m.terms[name]
 	if c == nil {
@@ -104,11 +105,11 @@ func (m *model) lose(name string, n int64) {
 	for n > 0 && len(c.spellings) > 1 {
 		all := c.ranked()
 		rarest := all[len(all)-1]
-		took := min(n, c.spellings[rarest])
-		if c.spellings[rarest] -= took; c.spellings[rarest] == 0 {
+		decrement := min(n, c.spellings[rarest])
+		if c.spellings[rarest] -= decrement; c.spellings[rarest] == 0 {
 			delete(c.spellings, rarest)
 		}
-		n -= took
+		n -= decrement
 	}
 	if len(c.spellings) == 1 {
 		for spelling := range c.spellings {
@@ -124,8 +125,8 @@ func (c *counted) ranked() []string {
 	})
 }
 
-// shown returns the term of a suggestion, or its name if the index need not know the most
-// frequent spelling.
+// shown returns a term, or the name of a term that has had too many spellings for the index to
+// know the most frequent spelling.
 func (m *model) shown(x *Index, term string) string {
 	name := nameOf(x, term)
 	if c := m.terms[name]; c == nil || c.crowded {
@@ -134,7 +135,7 @@ func (m *model) shown(x *Index, term string) string {
 	return term
 }
 
-// comparable converts suggestions of an index to the form of the model.
+// comparable replaces the terms of suggestions as shown does, so that they compare with the model.
 func (m *model) comparable(x *Index, found ...Suggestion) []Suggestion {
 	for i := range found {
 		found[i].Term = m.shown(x, found[i].Term)
@@ -147,11 +148,11 @@ func (m *model) get(x *Index, name string) Suggestion {
 	return Suggestion{Term: m.shown(x, c.ranked()[0]), Count: c.count, Payload: c.payload}
 }
 
-// with returns the k best terms whose names satisfy a condition.
-func (m *model) with(x *Index, right func(name string) bool, k int) []Suggestion {
+// best returns the k best terms whose names match.
+func (m *model) best(x *Index, match func(name string) bool, k int) []Suggestion {
 	var names []string
 	for name := range m.terms {
-		if right(name) {
+		if match(name) {
 			names = append(names, name)
 		}
 	}
@@ -165,7 +166,8 @@ func (m *model) with(x *Index, right func(name string) bool, k int) []Suggestion
 	return out
 }
 
-// begins returns a predicate for terms with a normalized prefix. A trailing blank ends a word.
+// begins returns a predicate for names that begin with a normalized prefix. A trailing blank ends
+// a word.
 func begins(prefix string) func(name string) bool {
 	return func(name string) bool { return strings.HasPrefix(name+" ", prefix) }
 }
@@ -173,12 +175,12 @@ func begins(prefix string) func(name string) bool {
 // fuzzy implements CompleteFuzzy by its definition.
 func (m *model) fuzzy(x *Index, prefix string, k int) []Suggestion {
 	exact := begins(prefix)
-	out := m.with(x, exact, k)
+	out := m.best(x, exact, k)
 	word := []rune(strings.TrimSuffix(prefix, " "))
 	if len(word) < minFuzzy || len(word) > maxFuzzy {
 		return out
 	}
-	out = append(out, m.with(x, func(name string) bool { return !exact(name) && near(word, []rune(name)) }, k)...)
+	out = append(out, m.best(x, func(name string) bool { return !exact(name) && near(word, []rune(name)) }, k)...)
 	return out[:min(k, len(out))]
 }
 
@@ -219,7 +221,7 @@ func drawTerm() *rapid.Generator[string] {
 	return rapid.OneOf(
 		rapid.StringOfN(rapid.SampledFrom([]rune("aab")), 1, 6, -1),
 		rapid.StringOfN(rapid.SampledFrom([]rune("aAbé:日 \n\\")), 1, 5, -1),
-		rapid.StringOfN(rapid.SampledFrom([]rune("aAàÀ'!:")), 1, 4, -1), // many spellings of few normalized forms
+		rapid.StringOfN(rapid.SampledFrom([]rune("aAàÀ'!:")), 1, 4, -1), // many spellings of few names
 		rapid.StringOfN(rapid.SampledFrom([]rune("aA01 -+#")), 1, 6, -1),
 		rapid.StringN(1, 8, -1),
 	)
@@ -260,7 +262,7 @@ func TestModel(t *testing.T) {
 			}
 		}
 		valid := drawTerm().Filter(func(s string) bool { _, err := x.Normalize(s); return err == nil })
-		same := func(got, want any) {
+		wantEqual := func(got, want any) {
 			if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) {
 				t.Helper()
 				t.Fatalf("\ngot  %q\nwant %q", got, want)
@@ -272,7 +274,7 @@ func TestModel(t *testing.T) {
 				n := rapid.OneOf(rapid.Int64Range(1, 5), rapid.Int64Range(1, maxCount)).Draw(t, "n")
 				got, err := x.Add(ctx, text, n)
 				must(err)
-				same(got, m.add(x, text, n))
+				wantEqual(got, m.add(x, text, n))
 			},
 			"many": func(t *rapid.T) {
 				var list []Suggestion
@@ -287,14 +289,14 @@ func TestModel(t *testing.T) {
 				n, err := x.AddMany(ctx, slices.Values(list))
 				must(err)
 				if n != len(list) {
-					t.Fatalf("%d of %d terms were added", n, len(list))
+					t.Fatalf("AddMany() = %d, want %d", n, len(list))
 				}
 			},
 			"put": func(t *rapid.T) {
 				s := Suggestion{valid.Draw(t, "term"), rapid.Int64Range(1, maxCount).Draw(t, "n"), drawPayload().Draw(t, "payload")}
 				got, err := x.Put(ctx, s)
 				must(err)
-				same(got, m.put(x, s))
+				wantEqual(got, m.put(x, s))
 			},
 			"put many": func(t *rapid.T) {
 				var list []Suggestion
@@ -305,12 +307,12 @@ func TestModel(t *testing.T) {
 				}
 				n, err := x.PutMany(ctx, slices.Values(list))
 				must(err)
-				same(n, len(list))
+				wantEqual(n, len(list))
 			},
 			"remove": func(t *rapid.T) {
 				list := rapid.SliceOfN(valid, 1, 5).Draw(t, "terms")
-				if rapid.Bool().Draw(t, "best") { // which empties lists
-					for _, s := range m.with(x, func(name string) bool { return true }, 8) {
+				if rapid.Bool().Draw(t, "best") { // empties lists
+					for _, s := range m.best(x, func(name string) bool { return true }, 8) {
 						list = append(list, s.Term)
 					}
 				}
@@ -324,7 +326,7 @@ func TestModel(t *testing.T) {
 				}
 				got, err := x.Remove(ctx, list...)
 				must(err)
-				same(got, want)
+				wantEqual(got, want)
 			},
 			"lose": func(t *rapid.T) {
 				name, n := nameOf(x, valid.Draw(t, "term")), rapid.Int64Range(1, 3).Draw(t, "n")
@@ -345,7 +347,7 @@ func TestModel(t *testing.T) {
 				}
 				got, err := x.Prune(ctx, 2, maintain.Options{})
 				must(err)
-				same(got, want)
+				wantEqual(got, want)
 			},
 			"block": func(t *rapid.T) {
 				text := valid.Draw(t, "term")
@@ -373,45 +375,45 @@ func TestModel(t *testing.T) {
 				text := valid.Draw(t, "term")
 				got, err := x.Get(ctx, text)
 				if m.terms[nameOf(x, text)] == nil {
-					same(strings.Contains(fmt.Sprint(err), "not found"), true)
+					wantEqual(strings.Contains(fmt.Sprint(err), "not found"), true)
 					return
 				}
 				must(err)
-				same(m.comparable(x, got)[0], m.get(x, nameOf(x, text)))
+				wantEqual(m.comparable(x, got)[0], m.get(x, nameOf(x, text)))
 			},
 			"complete": func(t *rapid.T) {
 				prefix, k := drawPrefix().Draw(t, "prefix"), rapid.IntRange(1, 20).Draw(t, "k")
 				got, err := x.Complete(ctx, prefix, k)
 				must(err)
 				name, _ := x.opt.Punctuation.prefix(prefix)
-				same(m.comparable(x, got...), m.with(x, begins(name), k))
+				wantEqual(m.comparable(x, got...), m.best(x, begins(name), k))
 			},
 			"fuzzy": func(t *rapid.T) {
 				prefix, k := drawPrefix().Draw(t, "prefix"), rapid.IntRange(1, 20).Draw(t, "k")
 				got, err := x.CompleteFuzzy(ctx, prefix, k)
 				must(err)
 				name, _ := x.opt.Punctuation.prefix(prefix)
-				same(m.comparable(x, got...), m.fuzzy(x, name, k))
+				wantEqual(m.comparable(x, got...), m.fuzzy(x, name, k))
 			},
 			"all": func(t *rapid.T) { checkAll(t, x, m) },
 			"verify": func(t *rapid.T) {
 				if n, _ := x.Len(ctx); n == 0 {
 					return
 				}
-				// Repair restores the lists lost above.
+				// Repair restores the lists that other actions removed.
 				_, err := x.Repair(ctx, maintain.Options{})
 				must(err)
 				report, err := x.Verify(ctx, maintain.Options{})
 				must(err)
 				if report.Problems() > 0 || report.Checked < int64(len(m.terms)) {
-					t.Fatalf("%d terms: %+v", len(m.terms), report)
+					t.Fatalf("Verify: %+v, want no problems and at least %d checked", report, len(m.terms))
 				}
 			},
 		})
 	})
 }
 
-// checkAll reads every term in pages.
+// checkAll compares All, in pages, with the model.
 func checkAll(t *rapid.T, x *Index, m *model) {
 	prefix, _ := x.opt.Punctuation.prefix(drawPrefix().Draw(t, "prefix"))
 	page := index.Page{
@@ -443,7 +445,7 @@ func checkAll(t *rapid.T, x *Index, m *model) {
 			n++
 		}
 		if n > page.Limit {
-			t.Fatalf("%d of a page of %d", n, page.Limit)
+			t.Fatalf("a page with Limit %d has %d terms", page.Limit, n)
 		}
 	}
 	if !slices.Equal(got, want) {

@@ -15,8 +15,8 @@ import (
 	"retwis/maintain"
 )
 
-// all reads every term of an index.
-func all(t *testing.T, x *Index) map[string]Suggestion {
+// allTerms returns every term of an index, by spelling.
+func allTerms(t *testing.T, x *Index) map[string]Suggestion {
 	t.Helper()
 	terms := map[string]Suggestion{}
 	for e, err := range x.All(t.Context(), "", index.Page{}) {
@@ -26,8 +26,8 @@ func all(t *testing.T, x *Index) map[string]Suggestion {
 	return terms
 }
 
-// Every way of reading a term returns its payload: from a cached list, from the entries of a
-// rare prefix, and from all partitions.
+// Complete, CompleteFuzzy and All return payloads: from a cached list, from the entries of a rare
+// prefix, and from all partitions.
 func TestPayloadIsReturned(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 3} {
@@ -40,26 +40,26 @@ func TestPayloadIsReturned(t *testing.T) {
 		require.Gives(t, len(list))(x.PutMany(ctx, slices.Values(list)))
 		best, err := x.Complete(ctx, "a", 2)
 		if want := []Suggestion{list[299], list[298]}; err != nil || !slices.Equal(best, want) {
-			t.Errorf("%v, %v, want %v", best, err, want)
+			t.Errorf("Complete(a): %v, %v, want %v", best, err, want)
 		}
 		best, err = x.Complete(ctx, "rar", 2)
 		if want := []Suggestion{list[301], list[300]}; err != nil || !slices.Equal(best, want) {
-			t.Errorf("%v, %v, want %v", best, err, want)
+			t.Errorf("Complete(rar): %v, %v, want %v", best, err, want)
 		}
 		best, err = x.CompleteFuzzy(ctx, "raer", 2)
 		if want := []Suggestion{list[301], list[300]}; err != nil || !slices.Equal(best, want) {
-			t.Errorf("%v, %v, want %v", best, err, want)
+			t.Errorf("CompleteFuzzy(raer): %v, %v, want %v", best, err, want)
 		}
-		for _, s := range all(t, x) {
+		for _, s := range allTerms(t, x) {
 			if !slices.Contains(list, s) {
-				t.Errorf("All has %v", s)
+				t.Errorf("All yields an unexpected term: %v", s)
 			}
 		}
 	}
 }
 
-// Add keeps a payload, AddMany replaces it, Put sets or removes it, and a term that is
-// removed and added again has none.
+// Add keeps a payload, AddMany replaces the payload, and Put sets or removes the payload. A term
+// that is removed and added again has no payload.
 func TestPayloadChanges(t *testing.T) {
 	t.Parallel()
 	x, _, ctx := testIndex(t, Options{})
@@ -97,19 +97,19 @@ func TestPayloadOfBlanks(t *testing.T) {
 	for _, payload := range []string{" ", "   ", "1", " 1", "e5"} {
 		s := Suggestion{"Banana", 5, payload}
 		require.OK(t)(x.AddMany(ctx, slices.Values([]Suggestion{s})))
-		if got := all(t, x); len(got) != 1 || got["Banana"] != s {
-			t.Errorf("%q: All has %v", payload, got)
+		if got := allTerms(t, x); len(got) != 1 || got["Banana"] != s {
+			t.Errorf("All yields %v, want %v", got, s)
 		}
 		expect(t, complete(t, x, "ban", 2), show([]Suggestion{s}))
 		if n, err := x.Add(ctx, "Banana", 2); n != 7 || err != nil {
-			t.Errorf("%q: %d, %v", payload, n, err)
+			t.Errorf("payload %q: Add() = %d, %v, want 7", payload, n, err)
 		}
 		verified(t, x)
 		if n, err := x.Remove(ctx, "Banana"); n != 1 || err != nil {
-			t.Errorf("%q: %d, %v", payload, n, err)
+			t.Errorf("payload %q: Remove() = %d, %v, want 1", payload, n, err)
 		}
 		if n, err := client.Do(ctx, client.B().Zcard().Key(x.keys[0].Index).Build()).AsInt64(); n != 0 || err != nil {
-			t.Fatalf("%q: %d entries are left, %v", payload, n, err)
+			t.Fatalf("payload %q: %d entries after Remove, %v, want 0", payload, n, err)
 		}
 	}
 }
@@ -128,10 +128,10 @@ func TestRepairPayloadInEntry(t *testing.T) {
 		require.OK(t)(r.Error())
 	}
 	if report, err := x.Repair(ctx, maintain.Options{}); err != nil || report.Repaired != report.Problems() {
-		t.Errorf("%+v, %v", report, err)
+		t.Errorf("Repair: %+v, %v, want all problems repaired", report, err)
 	}
-	if got := all(t, x); len(got) != 1 || got["banana"] != want {
-		t.Errorf("All has %v", got)
+	if got := allTerms(t, x); len(got) != 1 || got["banana"] != want {
+		t.Errorf("All yields %v, want %v", got, want)
 	}
 	verified(t, x)
 }
@@ -141,16 +141,16 @@ func TestPayloadRefused(t *testing.T) {
 	x, client, ctx := testIndex(t, Options{})
 	for _, payload := range []string{"a\nb", "a\tb", "\x00", "\xff", strings.Repeat("x", maxPayload+1)} {
 		s := Suggestion{"T", 1, payload}
-		_, put := x.Put(ctx, s)
-		_, many := x.AddMany(ctx, slices.Values([]Suggestion{{"Other", 1, ""}, s}))
-		for _, err := range []error{put, many, x.Check(s)} {
+		_, errPut := x.Put(ctx, s)
+		_, errAdd := x.AddMany(ctx, slices.Values([]Suggestion{{"Other", 1, ""}, s}))
+		for _, err := range []error{errPut, errAdd, x.Check(s)} {
 			if !errors.Is(err, index.ErrValue) {
-				t.Errorf("%q: %v", payload, err)
+				t.Errorf("payload %q: %v, want ErrValue", payload, err)
 			}
 		}
 	}
 	if n, err := client.Do(ctx, client.B().Dbsize().Build()).AsInt64(); n != 0 || err != nil {
-		t.Errorf("%d keys were written, %v", n, err)
+		t.Errorf("%d keys were written, %v, want 0", n, err)
 	}
 }
 
@@ -221,13 +221,13 @@ func TestRebuildKeepsPayloads(t *testing.T) {
 			}
 			close(done)
 			wg.Wait()
-			got := all(t, x)
+			got := allTerms(t, x)
 			n := 0
 			for _, own := range want {
 				n += len(own)
 				for term, s := range own {
 					if got[term] != s {
-						t.Errorf("%v, want %v", got[term], s)
+						t.Errorf("All yields %v, want %v", got[term], s)
 					}
 				}
 			}

@@ -17,7 +17,7 @@ import (
 	"retwis/maintain"
 )
 
-// Every prefix of the text of a term finds it.
+// Every prefix of a term completes to the term.
 func TestEveryPrefixFindsTerm(t *testing.T) {
 	t.Parallel()
 	for _, punctuation := range []Punctuation{PunctuationSpace, PunctuationDrop, PunctuationKeep} {
@@ -31,16 +31,16 @@ func TestEveryPrefixFindsTerm(t *testing.T) {
 			for _, typed := range []string{term, strings.ToLower(term), term + " ", "  " + term, term + "  "} {
 				found := complete(t, x, typed, 50)
 				if !strings.Contains(found, term+" 1") {
-					t.Errorf("%s: %q finds %s", punctuation, typed, found)
+					t.Errorf("%s: Complete(%q) = %s, want %s", punctuation, typed, found, term)
 				}
 				fuzzy, err := x.CompleteFuzzy(t.Context(), typed, 50)
 				if err != nil || !strings.Contains(show(fuzzy), term+" 1") {
-					t.Errorf("%s: %q finds, with typos, %s, %v", punctuation, typed, show(fuzzy), err)
+					t.Errorf("%s: CompleteFuzzy(%q) = %s, %v, want %s", punctuation, typed, show(fuzzy), err, term)
 				}
 			}
 			for i := range term {
 				if typed := term[:i]; !strings.Contains(complete(t, x, typed, 50), term+" 1") {
-					t.Errorf("%s: %q does not find %s", punctuation, typed, term)
+					t.Errorf("%s: %q does not complete to %s", punctuation, typed, term)
 				}
 			}
 		}
@@ -59,7 +59,7 @@ func TestTermsAreNotMerged(t *testing.T) {
 	x, _, ctx := testIndex(t, Options{})
 	for i, term := range []string{"パリ", "バリ", "かき", "かぎ", "がき", "กิน", "กัน", "कल", "कुल", "C#", "C", "C++"} {
 		if n, err := x.Add(ctx, term, int64(100+i)); err != nil || n != int64(100+i) {
-			t.Fatal(term, n, err)
+			t.Fatalf("Add(%q) = %d, %v, want %d", term, n, err, 100+i)
 		}
 	}
 	expect(t, complete(t, x, "パ", 5), "パリ 100")
@@ -72,7 +72,7 @@ func TestTermsAreNotMerged(t *testing.T) {
 	verified(t, x)
 }
 
-// Spellings of a term are counted together, and it is shown in the most frequent one.
+// The spellings of a term are counted together. Complete returns the most frequent spelling.
 func TestSpellingsCountTogether(t *testing.T) {
 	t.Parallel()
 	x, client, ctx := testIndex(t, Options{})
@@ -80,7 +80,7 @@ func TestSpellingsCountTogether(t *testing.T) {
 		text, shown string
 	}{
 		{"BANANA", "BANANA"},
-		{"Banana", "BANANA"}, // equal counts: the first by bytes
+		{"Banana", "BANANA"}, // equal counts: first in byte order
 		{"Banana", "Banana"},
 		{"banana", "Banana"},
 		{" Ba'nana ", "Banana"},
@@ -90,21 +90,21 @@ func TestSpellingsCountTogether(t *testing.T) {
 		{"banana", "banana"},
 	} {
 		if n, err := x.Add(ctx, search.text, 1); err != nil || n != int64(i+1) {
-			t.Fatal(n, err)
+			t.Fatalf("Add(%q) = %d, %v, want %d", search.text, n, err, i+1)
 		}
 		expect(t, complete(t, x, "b", 2), fmt.Sprint(search.shown, " ", i+1))
 	}
-	// Canonically equivalent texts are one spelling, and blanks make no difference.
+	// Canonically equivalent texts are one spelling. Blanks make no difference.
 	addAll(t, x, "Café", "Cafe\u0301", " Café ", "CAFÉ", "CAFÉ", "a b", "a \t b")
 	expect(t, complete(t, x, "cafe", 5), "Café 5")
 	expect(t, complete(t, x, "a b", 5), "a b 2")
 	if s, err := x.Get(ctx, "BA-NANA"); err == nil {
-		t.Fatal(s)
+		t.Fatalf("Get(BA-NANA) = %v, want an error", s)
 	}
 	if s, err := x.Get(ctx, "bánana"); err != nil || s != (Suggestion{Term: "banana", Count: 9}) {
-		t.Fatal(s, err)
+		t.Fatalf("Get(bánana) = %v, %v, want banana 9", s, err)
 	}
-	// A decrement is taken from the rarest spelling, and the last one stays.
+	// A decrement reduces the rarest spelling. The last spelling remains.
 	for want := int64(8); want > 0; want-- {
 		lose(t, x, 1, "banana")
 		expect(t, complete(t, x, "b", 2), fmt.Sprint("banana ", want))
@@ -114,16 +114,16 @@ func TestSpellingsCountTogether(t *testing.T) {
 	verified(t, x)
 }
 
-// With a half-life a recent spelling outweighs one that was frequent long ago.
+// With a half-life, a recent spelling outweighs a spelling that was frequent long ago.
 func TestSpellingsDecay(t *testing.T) {
 	t.Parallel()
 	x, _, _ := testIndex(t, Options{HalfLife: time.Hour})
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	serverAt(x, now)
+	setServerTime(x, now)
 	addOne(t, x, "Banana", 1000)
 	addOne(t, x, "banana", 100)
 	expect(t, complete(t, x, "b", 2), "Banana 1100")
-	serverAt(x, now.Add(5*time.Hour))
+	setServerTime(x, now.Add(5*time.Hour))
 	addOne(t, x, "banana", 10)
 	expect(t, complete(t, x, "b", 2), "Banana 44")
 	addOne(t, x, "banana", 20)
@@ -131,7 +131,7 @@ func TestSpellingsDecay(t *testing.T) {
 	verified(t, x)
 }
 
-// The most frequent spelling is shown, even if many others compete for its slot.
+// Complete returns the most frequent spelling, even if many other spellings compete for its slot.
 func TestFrequentAmongMany(t *testing.T) {
 	t.Parallel()
 	x, _, _ := testIndex(t, Options{})
@@ -154,8 +154,8 @@ func TestFrequentAmongMany(t *testing.T) {
 	expect(t, complete(t, x, "a", 2), "ABCABCABC 216")
 }
 
-// Among very many spellings the most frequent one is shown, if it is frequent enough, and all
-// are counted.
+// Get returns the most frequent of very many spellings if the spelling is frequent enough, and
+// counts all spellings.
 func TestManySpellings(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -185,67 +185,68 @@ func TestManySpellings(t *testing.T) {
 		}
 		s, err := x.Get(ctx, "abcabcabc")
 		if err != nil || s.Count != total {
-			t.Fatalf("%v, %v, want %d", s, err, total)
+			t.Fatalf("Get: %v, %v, want count %d", s, err, total)
 		}
 		best := slices.MaxFunc(slices.Sorted(maps.Keys(counts)), func(a, b string) int { return cmp.Compare(counts[a], counts[b]) })
-		others := int64(0)
+		secondCount := int64(0)
 		for spelling, n := range counts {
 			if spelling != best {
-				others = max(others, n)
+				secondCount = max(secondCount, n)
 			}
 		}
-		if counts[best]-others > total/maxSpellings && s.Term != best {
-			t.Fatalf("%q is shown, with %d of %d, and %q has %d", s.Term, counts[s.Term], total, best, counts[best])
+		if counts[best]-secondCount > total/maxSpellings && s.Term != best {
+			t.Fatalf("Get returned %q with count %d of %d, but %q has %d", s.Term, counts[s.Term], total, best, counts[best])
 		}
 		value, err := client.Do(ctx, client.B().Hget().Key(x.keys[0].Content).Field("abcabcabc").Build()).ToString()
 		if err != nil || len(value) > 300 {
-			t.Fatalf("%q, %v", value, err)
+			t.Fatalf("stored value %q, %v, want at most 300 bytes", value, err)
 		}
 		if report, err := x.Verify(ctx, maintain.Options{}); err != nil || report.Problems() > 0 {
-			t.Fatal(report, err)
+			t.Fatalf("Verify: %+v, %v, want no problems", report, err)
 		}
 	})
 }
 
-// Leftovers of a killed rebuild are reported, and removed by the next write after its lease.
+// Verify reports the leftovers of a killed rebuild. Repair, and the next write after the lease of
+// the rebuild, remove the leftovers.
 func TestKilledRebuild(t *testing.T) {
 	t.Parallel()
 	x, client, ctx := testIndex(t, Options{})
 	addAll(t, x, "banana")
-	leave := func() {
+	killRebuild := func() {
 		t.Helper()
 		require.OK(t)(x.tracker().Begin(ctx, "killed"))
 		require.OK(t)(x.write(ctx, []request{{name: "half", n: 1}}, writing{rebuild: "killed"}))
 		addAll(t, x, "banana")
 		verified(t, x)                                    // the rebuild may continue
-		do(t, client, "HSET", "words.meta", "until", "1") // long ago
+		do(t, client, "HSET", "words.meta", "until", "1") // the lease expires
 	}
-	gone := func() {
+	wantNoLeftovers := func() {
 		t.Helper()
 		keys, err := client.Do(ctx, client.B().Keys().Pattern("words*").Build()).AsStrSlice()
 		if err != nil || len(keys) != 3 {
-			t.Fatal(keys, err)
+			t.Fatalf("keys %q, %v, want 3", keys, err)
 		}
 		verified(t, x)
 	}
-	leave()
+	killRebuild()
 	report, err := x.Verify(ctx, maintain.Options{})
 	if err != nil || report.Dangling != 1 {
-		t.Fatalf("%+v, %v", report, err)
+		t.Fatalf("Verify: %+v, %v, want 1 dangling", report, err)
 	}
 	if report, err = x.Repair(ctx, maintain.Options{}); err != nil || report.Repaired != 1 {
-		t.Fatalf("%+v, %v", report, err)
+		t.Fatalf("Repair: %+v, %v, want 1 repaired", report, err)
 	}
-	gone()
-	leave()
+	wantNoLeftovers()
+	killRebuild()
 	addAll(t, x, "banana")
-	gone()
-	leave()
+	wantNoLeftovers()
+	killRebuild()
 	require.OK(t)(x.Remove(ctx, "half"))
-	gone()
-	leave()
+	wantNoLeftovers()
+	killRebuild()
 	if err := x.write(ctx, []request{{name: "half", n: 1}}, writing{rebuild: "killed"}); err == nil {
-		t.Fatal("it went on, though what others wrote may not have been noted")
+		t.Fatal("the killed rebuild wrote after its lease, although other writes may not have been tracked")
 	}
-	gone()
+	wantNoLeftovers()
 }

@@ -14,8 +14,8 @@ import (
 	"retwis/maintain"
 )
 
-// With few terms whose close counts rise and fall, the members of a list change all the time,
-// and its threshold is decisive.
+// Complete is exact when close counts of few terms rise and fall, so that the members of lists
+// change often and rank near the thresholds.
 func TestLists(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -26,7 +26,7 @@ func TestLists(t *testing.T) {
 		x := small(open(t, client, fmt.Sprint("lists", n), Options{}), 12)
 		m := newModel()
 		word := rapid.StringOfN(rapid.SampledFrom([]rune("ab")), 1, 5, -1)
-		// One by one, so that no prefix lacks a list that it needs.
+		// Add the terms one by one, so that every prefix that needs a list has one.
 		for range 60 {
 			text, n := word.Draw(t, "term"), rapid.Int64Range(1, 9).Draw(t, "n")
 			require.OK(t)(x.Add(ctx, text, n))
@@ -45,48 +45,49 @@ func TestLists(t *testing.T) {
 			case 0:
 				prefix, k := rapid.StringOfN(rapid.SampledFrom([]rune("ab")), 0, 3, -1).Draw(t, "prefix"), rapid.IntRange(1, 5).Draw(t, "k")
 				got, err := x.Complete(ctx, prefix, k)
-				want := m.with(x, func(name string) bool { return strings.HasPrefix(name, prefix) }, k)
+				want := m.best(x, func(name string) bool { return strings.HasPrefix(name, prefix) }, k)
 				if err != nil || show(got) != show(want) {
-					t.Fatalf("%v\ngot  %s\nwant %s", err, show(got), show(want))
+					t.Fatalf("Complete(%q): %v\ngot  %s\nwant %s", prefix, err, show(got), show(want))
 				}
 			}
 		}
 		checkSizes(t, client, x, 6)
-		closed(t, client, x.keys[0])
+		checkClosed(t, client, x.keys[0])
 		if len(m.terms) == 0 {
 			return
 		}
 		if report, err := x.Verify(ctx, maintain.Options{}); err != nil || report.Problems() > 0 {
-			t.Fatal(report, err)
+			t.Fatalf("Verify: %+v, %v, want no problems", report, err)
 		}
 	})
 }
 
-// checkSizes fails the test if a list has too many members.
-func checkSizes(t rapid.TB, client rueidis.Client, x *Index, most int) {
+// checkSizes fails the test if a list has more than limit members.
+func checkSizes(t rapid.TB, client rueidis.Client, x *Index, limit int) {
 	t.Helper()
 	lists, err := client.Do(context.Background(), client.B().Hgetall().Key(x.keys[0].cache).Build()).AsStrMap()
 	require.OK(t)(err)
 	for prefix, list := range lists {
-		if n := strings.Count(list, "\n") - 1; n > most {
-			t.Fatalf("the list of %q has %d members", prefix, n)
+		if n := strings.Count(list, "\n") - 1; n > limit {
+			t.Fatalf("the list of %q has %d members, want at most %d", prefix, n, limit)
 		}
 	}
 }
 
-// addOne adds to the count of a term; lose decrements counts.
+// addOne adds n to the count of a term.
 func addOne(t *testing.T, x *Index, name string, n int64) {
 	t.Helper()
 	require.OK(t)(x.Add(t.Context(), name, n))
 }
 
+// lose subtracts n from the counts of terms.
 func lose(t *testing.T, x *Index, n float64, names ...string) {
 	t.Helper()
 	require.OK(t)(x.remove(t.Context(), "lose", n, names))
 }
 
-// A list trimmed after the counts of most members have fallen keeps its threshold: terms
-// outside of the list may rank above them.
+// A list that is trimmed after the counts of most members have fallen keeps its threshold: terms
+// outside the list may rank above the members.
 func TestThresholdStays(t *testing.T) {
 	t.Parallel()
 	x, _, _ := testIndex(t, Options{})
@@ -105,7 +106,7 @@ func TestThresholdStays(t *testing.T) {
 	verified(t, x)
 }
 
-// A list is not rebuilt from one whose best members have fallen.
+// A list is not rebuilt from the list of a longer prefix whose best members have fallen.
 func TestRebuildListGoesDeeper(t *testing.T) {
 	t.Parallel()
 	x, client, ctx := testIndex(t, Options{})
@@ -128,7 +129,7 @@ func TestListHasNoTermTwice(t *testing.T) {
 	x = small(x, 200)
 	addAll(t, x, "a1", "a2", "a3")
 	require.OK(t)(client.Do(ctx, client.B().Zadd().Key("words").ScoreMember().ScoreMember(0, "a1\t7").ScoreMember(0, "a1\t9").Build()).Error())
-	// With more than five terms the prefix gets a list, of the best three.
+	// With more than five terms, the prefix gets a list of the best three.
 	for _, term := range []string{"a4", "a5", "a6"} {
 		addAll(t, x, term)
 	}

@@ -16,12 +16,14 @@ import (
 	"retwis/maintain"
 )
 
+// testIndex returns an index in an empty database, with a client and the context of the test.
 func testIndex(t *testing.T, opt Options) (*Index, rueidis.Client, context.Context) {
 	t.Helper()
 	client := redistest.DB(t).Client(t)
 	return open(t, client, "words", opt), client, t.Context()
 }
 
+// addAll adds 1 to the count of each term.
 func addAll(t *testing.T, x *Index, terms ...string) {
 	t.Helper()
 	list := make([]Suggestion, len(terms))
@@ -31,6 +33,7 @@ func addAll(t *testing.T, x *Index, terms ...string) {
 	require.OK(t)(x.AddMany(t.Context(), slices.Values(list)))
 }
 
+// complete returns the terms of a completion as text.
 func complete(t *testing.T, x *Index, prefix string, k int) string {
 	t.Helper()
 	found, err := x.Complete(t.Context(), prefix, k)
@@ -38,14 +41,16 @@ func complete(t *testing.T, x *Index, prefix string, k int) string {
 	return show(found)
 }
 
+// show formats terms and their counts.
 func show(found []Suggestion) string {
-	words := make([]string, len(found))
+	texts := make([]string, len(found))
 	for i, s := range found {
-		words[i] = fmt.Sprintf("%s %d", s.Term, s.Count)
+		texts[i] = fmt.Sprintf("%s %d", s.Term, s.Count)
 	}
-	return strings.Join(words, ", ")
+	return strings.Join(texts, ", ")
 }
 
+// entries returns the members of the sorted set at key.
 func entries(t *testing.T, client rueidis.Client, key string) []string {
 	t.Helper()
 	all, err := client.Do(t.Context(), client.B().Zrange().Key(key).Min("0").Max("-1").Build()).AsStrSlice()
@@ -53,6 +58,7 @@ func entries(t *testing.T, client rueidis.Client, key string) []string {
 	return all
 }
 
+// expect fails the test unless got and want are formatted equally.
 func expect(t *testing.T, got, want any) {
 	t.Helper()
 	if fmt.Sprint(got) != fmt.Sprint(want) {
@@ -60,6 +66,7 @@ func expect(t *testing.T, got, want any) {
 	}
 }
 
+// verified fails the test if Verify finds a problem.
 func verified(t *testing.T, x *Index) {
 	t.Helper()
 	report, err := x.Verify(context.WithoutCancel(t.Context()), maintain.Options{})
@@ -68,26 +75,26 @@ func verified(t *testing.T, x *Index) {
 	}
 }
 
-// The user types bit; the range ends at \xff.
+// Complete returns the terms in the tutorial's range for bit, which ends at \xff.
 func TestTutorialBit(t *testing.T) {
 	t.Parallel()
 	x, client, ctx := testIndex(t, Options{})
 	addAll(t, x, "bit", "bite", "bitter", "bits", "bitÿ", "biu", "bis", "bi")
 	expect(t, complete(t, x, "bit", 10), "bit 1, bite 1, bits 1, bitter 1, bitÿ 1")
-	// The same range by hand, as in the tutorial.
-	byHand, err := client.Do(ctx, client.B().Zrangebylex().Key("words").Min("[bit").Max("[bit\xff").Build()).AsStrSlice()
-	if err != nil || len(byHand) != 5 {
-		t.Fatal(byHand, err)
+	// The command of the tutorial returns the same range.
+	members, err := client.Do(ctx, client.B().Zrangebylex().Key("words").Min("[bit").Max("[bit\xff").Build()).AsStrSlice()
+	if err != nil || len(members) != 5 {
+		t.Fatalf("ZRANGEBYLEX: %q, %v, want 5 members", members, err)
 	}
 }
 
-// banana is searched repeatedly.
+// Add counts the repeated searches for banana.
 func TestTutorialBanana(t *testing.T) {
 	t.Parallel()
 	x, client, ctx := testIndex(t, Options{})
 	for want := range int64(273) {
 		if got, err := x.Add(ctx, "Banana", 1); err != nil || got != want+1 {
-			t.Fatal(got, err)
+			t.Fatalf("Add() = %d, %v, want %d", got, err, want+1)
 		}
 	}
 	expect(t, entries(t, client, "words"), "[banana\t273\tBanana]")
@@ -103,7 +110,7 @@ func TestTutorialBanana(t *testing.T) {
 	expect(t, complete(t, x, "oneil", 1), "O'Neill 1")
 }
 
-// banaooo was searched once, by mistake, and disappears.
+// Cleanup removes banaooo, which was searched once by mistake.
 func TestTutorialCleanup(t *testing.T) {
 	t.Parallel()
 	for _, rare := range []bool{false, true} {
@@ -118,10 +125,10 @@ func TestTutorialCleanup(t *testing.T) {
 			}
 			got, err := x.Get(ctx, "banana")
 			if err != nil || got.Count < 1_000_000-int64(rounds) {
-				t.Fatal(got, err)
+				t.Fatalf("Get(banana) = %v, %v, want a count of at least %d", got, err, 1_000_000-rounds)
 			}
-			if rare && got.Count < 1_000_000-1 { // a rare term would be decremented instead
-				t.Fatalf("banana lost %d though it is not rare", 1_000_000-got.Count)
+			if rare && got.Count < 1_000_000-1 { // rare terms are decremented first
+				t.Fatalf("Cleanup subtracted %d from banana, which is not rare", 1_000_000-got.Count)
 			}
 			verified(t, x)
 		})
@@ -138,7 +145,7 @@ func TestTutorialOriginal(t *testing.T) {
 	expect(t, complete(t, x, "a:", 5), "A: 1 1, a:273:b 1")
 	expect(t, complete(t, x, "A:2", 5), "a:273:b 1")
 	if got, err := x.Get(ctx, "u\u0308 :9:"); err != nil || got.Term != "ü :9:" {
-		t.Fatal(got, err)
+		t.Fatalf("Get: %v, %v, want ü :9:", got, err)
 	}
 	verified(t, x)
 }
@@ -157,7 +164,7 @@ func TestSpellingIsTheSameTerm(t *testing.T) {
 			}
 			shown := cmp.Or(r.spelling, r.name)
 			if again, err := x.request(Suggestion{Term: shown, Count: 1}); err != nil || again.name != r.name || cmp.Or(again.spelling, again.name) != shown {
-				t.Fatalf("%q is %+v, and its spelling is %+v: %v", text, r, again, err)
+				t.Fatalf("%q is parsed as %+v, and its spelling %q as %+v: %v", text, r, shown, again, err)
 			}
 		})
 	}
@@ -219,10 +226,10 @@ func TestNormalize(t *testing.T) {
 		x := &Index{opt: Options{Punctuation: c.punctuation}}
 		got, err := x.Normalize(c.term)
 		if got != c.want || (err != nil) != (c.want == "") {
-			t.Errorf("%q: got %q, %v, want %q", c.term, got, err, c.want)
+			t.Errorf("Normalize(%q) = %q, %v, want %q", c.term, got, err, c.want)
 		}
 		if again, _ := x.Normalize(got); c.punctuation != "keep" && again != got {
-			t.Errorf("%q: again it is %q", got, again)
+			t.Errorf("Normalize(%q) = %q, want no change", got, again)
 		}
 	}
 }
@@ -238,12 +245,12 @@ func TestPrefixWithBlank(t *testing.T) {
 	expect(t, complete(t, x, "x", 5), "")
 }
 
-// With many terms of a long prefix, lists are added one byte at a time.
+// The lists of a long prefix with many terms are added one byte at a time.
 func TestLongPrefix(t *testing.T) {
 	t.Parallel()
 	x, client, ctx := testIndex(t, Options{})
 	prefix := strings.Repeat("long ", redistest.Cases(10, 40))
-	first := redistest.Cases(80, 600) // the best terms
+	first := redistest.Cases(80, 600) // index of the best terms
 	var all []string
 	for i := range first + 40 {
 		all = append(all, fmt.Sprintf("%s%03d", prefix, i))
@@ -263,7 +270,7 @@ func TestLongPrefix(t *testing.T) {
 	require.OK(t)(err)
 	require.OK(t)(x.Remove(ctx, all[0]))
 	if after, err := client.Do(ctx, client.B().Hlen().Key("words.heads").Build()).AsInt64(); err != nil || after != before || before < redistest.Cases[int64](10, 200) {
-		t.Fatal(before, after, err)
+		t.Fatalf("%d lists before Remove, %d after, %v", before, after, err)
 	}
 	all = all[1:]
 	// Without terms there are no lists.
@@ -271,6 +278,6 @@ func TestLongPrefix(t *testing.T) {
 	require.Gives(t, len(all))(x.Remove(ctx, all...))
 	keys, err := client.Do(ctx, client.B().Keys().Pattern("*").Build()).AsStrSlice()
 	if err != nil || len(keys) != 1 || keys[0] != "words.meta" {
-		t.Fatalf("left over: %q %v", keys, err)
+		t.Fatalf("keys %q, %v, want only words.meta", keys, err)
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"retwis/maintain"
 )
 
-// After random damage, an index that Verify accepts gives right results, and Repair makes all
-// results right.
+// After random damage, an index without problems in Verify returns correct results, and Repair
+// makes all results correct.
 func TestRandomDamage(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -31,9 +31,9 @@ func TestRandomDamage(t *testing.T) {
 		}
 		report, err := m.x.Verify(ctx, m.source(), maintain.Options{})
 		require.OK(t)(err)
-		right := m.right(t)
-		if report.Problems() == 0 && !right {
-			t.Fatal("a query is wrong, and Verify finds nothing")
+		correct := m.correct(t)
+		if report.Problems() == 0 && !correct {
+			t.Fatal("a query returns wrong results, but Verify finds no problem")
 		}
 		if report.Problems() > 0 {
 			m.repaired(t)
@@ -41,11 +41,11 @@ func TestRandomDamage(t *testing.T) {
 	})
 }
 
-// damageKey changes a random key.
+// damageKey damages a random key of an index.
 func damageKey(t *rapid.T, client rueidis.Client, x *Index) {
 	ctx := context.Background()
-	do := func(words ...string) string {
-		text, _ := client.Do(ctx, client.B().Arbitrary(words...).Build()).ToString()
+	do := func(args ...string) string {
+		text, _ := client.Do(ctx, client.B().Arbitrary(args...).Build()).ToString()
 		return text
 	}
 	part := rapid.IntRange(0, len(x.store.keys)-1).Draw(t, "part")

@@ -17,8 +17,8 @@ import (
 	"retwis/maintain"
 )
 
-// repaired repairs an index from the documents, rebuilds it if Repair says so, and fails the
-// test unless all results are right then.
+// repaired repairs an index from the documents, or rebuilds the index if Repair requires it. It
+// fails the test unless all results are correct afterwards.
 func (m *model) repaired(t rapid.TB) {
 	t.Helper()
 	report, err := m.x.Repair(context.Background(), m.source(), maintain.Options{Examples: 100})
@@ -31,8 +31,8 @@ func (m *model) repaired(t rapid.TB) {
 		t.Fatalf("Repair: %v, %+v", err, report)
 	}
 	m.verify(t)
-	if !m.right(t) {
-		t.Fatalf("after Repair a query is wrong: %+v", report)
+	if !m.correct(t) {
+		t.Fatalf("a query returns wrong results after Repair: %+v", report)
 	}
 }
 
@@ -40,15 +40,15 @@ func (m *model) repaired(t rapid.TB) {
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
-	do := func(words ...string) {
+	do := func(args ...string) {
 		t.Helper()
-		require.OK(t)(client.Do(t.Context(), client.B().Arbitrary(words...).Build()).Error())
+		require.OK(t)(client.Do(t.Context(), client.B().Arbitrary(args...).Build()).Error())
 	}
-	get := func(words ...string) []string {
+	get := func(args ...string) []string {
 		t.Helper()
-		all, err := client.Do(t.Context(), client.B().Arbitrary(words...).Build()).AsStrSlice()
+		all, err := client.Do(t.Context(), client.B().Arbitrary(args...).Build()).AsStrSlice()
 		if err != nil || len(all) == 0 {
-			t.Fatal(words, all, err)
+			t.Fatalf("%q: %q, %v, want a reply", args, all, err)
 		}
 		return all
 	}
@@ -95,7 +95,7 @@ func TestDamage(t *testing.T) {
 		"a word listed wrongly":       func(n names) { do("ZADD", n.list, "0", "7all") },
 		"a strange key":               func(n names) { do("SET", n.prefix+"rare:x", "x") },
 	}
-	some := []string{ // at least one of each kind of key
+	some := []string{ // at least one case for each kind of key
 		"a lost segment", "a lost tail", "an unsorted tail", "lost rare terms", "another document's term",
 		"a damaged record", "a record of nothing", "a damaged segment", "a lost list of words", "a strange key",
 	}
@@ -104,17 +104,17 @@ func TestDamage(t *testing.T) {
 		kinds[name](m.x.store.keys[0].forGeneration("0", false))
 		report, err := m.x.Verify(t.Context(), m.source(), maintain.Options{})
 		if err != nil || report.Problems() == 0 {
-			t.Errorf("%s: %v, %+v", name, err, report)
+			t.Errorf("%s: Verify: %v, %+v, want problems", name, err, report)
 			continue
 		}
 		if again, err := m.x.Verify(t.Context(), m.source(), maintain.Options{}); err != nil || again.Problems() != report.Problems() {
-			t.Errorf("%s: Verify has changed something: %v, %+v and %+v", name, err, report, again)
+			t.Errorf("%s: second Verify: %v, %+v, want %+v", name, err, again, report)
 		}
-		m.right(t) // neither panics nor hangs
+		m.correct(t) // must not panic or hang
 		if err := m.x.Put(t.Context(), 77_777, Document{Text: "all w0 w1 v3 u3"}); err == nil {
 			m.documents[77_777] = Document{Text: "all w0 w1 v3 u3"}
 		} else if !errors.Is(err, index.ErrCorrupt) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: Put: %v, want nil or ErrCorrupt", name, err)
 		}
 		m.repaired(t)
 	}

@@ -23,10 +23,10 @@ import (
 
 // disturbance describes what happens to an index while documents are written and searched.
 type disturbance struct {
-	client  func(t *testing.T) rueidis.Client                        // for a reader
-	writer  func(client rueidis.Client, r *rand.Rand) rueidis.Client // nil: the reader's client
+	client  func(t *testing.T) rueidis.Client                        // returns a new client
+	writer  func(client rueidis.Client, r *rand.Rand) rueidis.Client // wraps the client of a writer, unless nil
 	retried bool                                                     // failed searches are retried
-	disturb func(t *testing.T, d *disturbed, done <-chan struct{})   // nil: only writes
+	disturb func(t *testing.T, d *disturbed, done <-chan struct{})   // unless nil, runs during the searches
 }
 
 // disturbed holds documents that writers change while others search. A document that does not
@@ -55,7 +55,7 @@ func disturbedSearches() int {
 	return 300
 }
 
-// Random queries with every operator give right results while documents are put, edited and
+// Random queries with every operator return correct results while documents are put, replaced and
 // removed.
 func TestSearchDuringWrites(t *testing.T) {
 	t.Parallel()
@@ -63,7 +63,7 @@ func TestSearchDuringWrites(t *testing.T) {
 	searchDisturbed(t, disturbance{client: func(t *testing.T) rueidis.Client { return db.Client(t) }})
 }
 
-// Random queries give right results while writers are killed during a write, which they repeat.
+// Random queries return correct results while writers are killed during writes and repeat them.
 func TestSearchDuringKills(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -77,23 +77,23 @@ func TestSearchDuringKills(t *testing.T) {
 	})
 }
 
-// Random queries give right results while the server is killed and restarted.
+// Random queries return correct results while the server is killed and restarted.
 func TestSearchDuringRestarts(t *testing.T) {
 	t.Parallel()
-	// Each write is in the file before its reply, which is enough to survive a killed process.
+	// Each write is in the file before its reply, so it survives the kill of the server.
 	server := redistest.Own(t, "appendonly yes", "appendfsync no")
 	searchDisturbed(t, disturbance{
 		client:  func(t *testing.T) rueidis.Client { return server.Client(t) },
 		retried: true,
 		disturb: func(t *testing.T, d *disturbed, done <-chan struct{}) {
-			for n := 0; n < 1+disturbedSearches()/1000 && d.written(100, done); n++ {
+			for n := 0; n < 1+disturbedSearches()/1000 && d.waitForWrites(100, done); n++ {
 				server.Restart(t, true)
 			}
 		},
 	})
 }
 
-// Random queries give right results while all slots of the index move back and forth between
+// Random queries return correct results while the slot of the index moves back and forth between
 // two servers of a Cluster, key by key.
 func TestSearchDuringMoves(t *testing.T) {
 	t.Parallel()
@@ -105,42 +105,42 @@ func TestSearchDuringMoves(t *testing.T) {
 	})
 }
 
-// searchDisturbed compares random queries while writers work and the index is disturbed.
-func searchDisturbed(t *testing.T, by disturbance) {
+// searchDisturbed compares random queries with the model during writes and a disturbance.
+func searchDisturbed(t *testing.T, dist disturbance) {
 	t.Helper()
 	const key = disturbedKey
 	d := &disturbed{model: newModel(), versions: map[int64]int{}, wrote: make(chan struct{})}
 	d.every = true
 	opt := Options{Text: d.read}
-	d.x = small(open(t, by.client(t), key, opt))
+	d.x = small(open(t, dist.client(t), key, opt))
 	var clients []rueidis.Client // created before the disturbance
 	for range disturbedWriters + disturbedReaders {
-		clients = append(clients, by.client(t))
+		clients = append(clients, dist.client(t))
 	}
-	var writers, others sync.WaitGroup
+	var writers, disturber sync.WaitGroup
 	for w, client := range clients[:disturbedWriters] {
 		writers.Go(func() {
 			r := rand.New(rand.NewPCG(uint64(w), 3))
 			d.write(t, int64(w), r, func() *Index {
-				if by.writer != nil {
-					return small(open(t, by.writer(client, r), key, opt))
+				if dist.writer != nil {
+					return small(open(t, dist.writer(client, r), key, opt))
 				}
 				return small(open(t, client, key, opt))
 			})
 		})
 	}
 	done := make(chan struct{})
-	if by.disturb != nil {
-		others.Go(func() { by.disturb(t, d, done) })
+	if dist.disturb != nil {
+		disturber.Go(func() { dist.disturb(t, d, done) })
 	}
 	var readers sync.WaitGroup
 	for i, client := range clients[disturbedWriters:] {
 		x := small(open(t, client, key, opt))
-		readers.Go(func() { d.search(t, x, i, by.retried) })
+		readers.Go(func() { d.search(t, x, i, dist.retried) })
 	}
 	readers.Wait()
 	close(done)
-	others.Wait()
+	disturber.Wait()
 	d.stop.Store(true)
 	writers.Wait()
 	if t.Failed() {
@@ -150,15 +150,15 @@ func searchDisturbed(t *testing.T, by disturbance) {
 	t.Logf("%d writes during %d searches", d.writes.Load(), disturbedSearches())
 }
 
-// read is Options.Text.
+// read implements Options.Text.
 func (d *disturbed) read(ctx context.Context, ids []int64) (map[int64]string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.text(ctx, ids)
 }
 
-// write puts, replaces and removes documents until it is stopped. Each write is repeated until
-// it succeeds, with another Index each time.
+// write puts, replaces and removes documents until d.stop is set. It repeats each write, with a new
+// Index, until the write succeeds.
 func (d *disturbed) write(t *testing.T, writer int64, r *rand.Rand, x func() *Index) {
 	var ids [disturbedIDs]int64
 	document := rapid.Custom(drawSeparated)
@@ -173,7 +173,7 @@ func (d *disturbed) write(t *testing.T, writer int64, r *rand.Rand, x func() *In
 		d.mu.Unlock()
 		after := document.Example(seed)
 		remove := exists && r.IntN(4) == 0
-		repeated(t, func() error {
+		retryWrite(t, func() error {
 			switch {
 			case remove:
 				return x().Remove(t.Context(), *id, before)
@@ -200,8 +200,8 @@ func (d *disturbed) write(t *testing.T, writer int64, r *rand.Rand, x func() *In
 	}
 }
 
-// repeated repeats a write until it succeeds.
-func repeated(t *testing.T, do func() error) {
+// retryWrite repeats a write until the write succeeds. ErrConflict fails the test.
+func retryWrite(t *testing.T, do func() error) {
 	for {
 		err := do()
 		if err == nil {
@@ -214,7 +214,7 @@ func repeated(t *testing.T, do func() error) {
 	}
 }
 
-// unused returns an id of a writer that no document has had. Some are far from the others.
+// unused returns an ID of a writer that no document has had. Some IDs are far from the others.
 func (d *disturbed) unused(writer int64, r *rand.Rand) int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -250,7 +250,7 @@ func (d *disturbed) search(t *testing.T, x *Index, reader int, retried bool) {
 			t.Errorf("%s: %v", q.Expr, err)
 			return
 		}
-		d.judge(t, q.Expr, got, &disturbed{model: &model{documents: documents}, versions: versions})
+		d.checkResult(t, q.Expr, got, &disturbed{model: &model{documents: documents}, versions: versions})
 	}
 }
 
@@ -268,30 +268,30 @@ func pages(ctx context.Context, x *Index, q Query) (ids []int64, err error) {
 	}
 }
 
-// judge compares a result with the documents that have not changed since the search started.
-func (d *disturbed) judge(t *testing.T, e *Expr, got []int64, began *disturbed) {
+// checkResult compares a result with the documents that have not changed since before was copied.
+func (d *disturbed) checkResult(t *testing.T, e *Expr, got []int64, before *disturbed) {
 	if !slices.IsSortedFunc(got, func(a, b int64) int { return int(min(1, max(-1, b-a))) }) || len(slices.Compact(slices.Clone(got))) != len(got) {
 		t.Errorf("%s: not in order: %v", e, got)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for id, version := range d.versions {
-		if version%2 == 1 || version != began.versions[id] {
+		if version%2 == 1 || version != before.versions[id] {
 			continue
 		}
-		document, exists := began.documents[id]
+		document, exists := before.documents[id]
 		match := false
 		if exists {
 			match, _ = d.matches(e, document)
 		}
 		if found := slices.Contains(got, id); found != match {
-			t.Errorf("%s: %d with %q is found: %v, expected %v", e, id, document, found, match)
+			t.Errorf("%s: document %d with %q is found: %v, want %v", e, id, document, found, match)
 		}
 	}
 }
 
-// written waits for n more writes. It returns false if the searches finish before that.
-func (d *disturbed) written(n int, done <-chan struct{}) bool {
+// waitForWrites waits for n more writes. It returns false if the searches finish first.
+func (d *disturbed) waitForWrites(n int, done <-chan struct{}) bool {
 	for range n {
 		select {
 		case <-d.wrote:
@@ -302,17 +302,17 @@ func (d *disturbed) written(n int, done <-chan struct{}) bool {
 	return true
 }
 
-// moveBackAndForth moves the slot of the index between two masters of a Cluster, a few keys at
-// a time, until the searches are done, and at least there and back once.
+// moveBackAndForth moves the slot of the index between two masters of a Cluster, a few keys at a
+// time, at least twice and until the searches are done.
 func (d *disturbed) moveBackAndForth(t *testing.T, c *redistest.ClusterServers, done <-chan struct{}) {
 	slot := slots.Slot([]byte(disturbedKey))
-	at := slot * 2 / slots.Slots
+	from := slot * 2 / slots.Slots
 	moves := 0
-	for ; !t.Failed() && (moves < 2 || d.written(20, done)); moves++ {
-		if err := c.MoveSlot(t.Context(), slot, at, 1-at); err != nil {
+	for ; !t.Failed() && (moves < 2 || d.waitForWrites(20, done)); moves++ {
+		if err := c.MoveSlot(t.Context(), slot, from, 1-from); err != nil {
 			t.Error(err)
 		}
-		at = 1 - at
+		from = 1 - from
 	}
 	t.Logf("the slot moved %d times", moves)
 }
@@ -325,8 +325,8 @@ func drawSeparated(t *rapid.T) Document {
 	return d
 }
 
-// No prefix of the vocabulary has more words than a prefix is completed with, so in the model
-// of a disturbed index all of them match.
+// No prefix in the vocabulary has more words than a prefix query expands to, so the model of a
+// disturbed index matches all words with a prefix.
 func TestFewCompletions(t *testing.T) {
 	t.Parallel()
 	var splitter words.Splitter
@@ -340,12 +340,13 @@ func TestFewCompletions(t *testing.T) {
 			}
 		}
 		if n > completions {
-			t.Errorf("%d words begin as %q", n, term)
+			t.Errorf("%d words begin with %q, want at most %d", n, first, completions)
 		}
 	}
 }
 
-// A word is completed while the number of its documents crosses magnitudes in both directions.
+// A prefix completes to a word while the number of documents with the word crosses magnitudes in
+// both directions.
 func TestCompleteDuringWrites(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -365,8 +366,8 @@ func TestCompleteDuringWrites(t *testing.T) {
 		}
 	})
 	for range 2000 {
-		if words, err := completed(t.Context(), reader, "wo"); err != nil || len(words) != 1 {
-			t.Error(words, err)
+		if words, err := completeOne(t.Context(), reader, "wo"); err != nil || len(words) != 1 {
+			t.Errorf("completions of wo: %v, %v, want one", words, err)
 			break
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"retwis/maintain"
 )
 
+// exampleIndex starts a server. It returns an index and a function that stops the server.
 func exampleIndex(opt text.Options) (*text.Index, func()) {
 	urls, stop := redistest.Example(1)
 	client, err := rueidis.NewClient(rueidis.MustParseURL(urls[0]))
@@ -27,6 +28,7 @@ func exampleIndex(opt text.Options) (*text.Index, func()) {
 	return x, func() { client.Close(); stop() }
 }
 
+// put puts texts as documents with the IDs 1, 2, ….
 func put(x *text.Index, texts ...string) {
 	for i, t := range texts {
 		if err := x.Put(context.Background(), int64(i+1), text.Document{Text: t}); err != nil {
@@ -106,7 +108,7 @@ func ExampleQuery() {
 	// [6 4 2] <nil>
 }
 
-// Phrases need the texts.
+// Phrase queries need the texts of the documents.
 func ExampleOptions_text() {
 	texts := map[int64]string{}
 	posts, stop := exampleIndex(text.Options{
@@ -122,7 +124,7 @@ func ExampleOptions_text() {
 	// quick brown [2 1]
 }
 
-// A writer with a stale text changes nothing.
+// Replace with a stale text returns ErrConflict and changes nothing.
 func ExampleIndex_Replace() {
 	ctx := context.Background()
 	posts, stop := exampleIndex(text.Options{})
@@ -145,7 +147,7 @@ func ExampleIndex_Replace() {
 	// true
 }
 
-// With a language, a query finds all forms of a word.
+// With Options.Language, a query finds all forms of a word.
 func ExampleOptions_language() {
 	posts, stop := exampleIndex(text.Options{Language: "english"})
 	defer stop()
@@ -159,7 +161,7 @@ func ExampleOptions_language() {
 	// dogs running* [2]
 }
 
-// Explain reports what a search reads.
+// Report what a search reads.
 func ExampleIndex_Explain() {
 	posts, stop := exampleIndex(text.Options{})
 	defer stop()
@@ -178,7 +180,7 @@ func ExampleIndex_Explain() {
 	// [1] 1 0 1
 }
 
-// Compare the index with the objects it was built from, and repair it.
+// Compare an index with its objects, and repair the index.
 func ExampleIndex_Repair() {
 	ctx := context.Background()
 	posts, stop := exampleIndex(text.Options{})

@@ -21,7 +21,7 @@ import (
 	"retwis/maintain"
 )
 
-// filled returns an index of documents with rare terms, tails, offsets and bitmaps.
+// filled returns a model whose index has rare terms, tails, offsets and bitmaps.
 func filled(t rapid.TB, client rueidis.Client, key string, opt Options) *model {
 	t.Helper()
 	m := newModel()
@@ -36,12 +36,12 @@ func filled(t rapid.TB, client rueidis.Client, key string, opt Options) *model {
 		}
 	}
 	if n, err := m.x.PutMany(context.Background(), m.all); err != nil || n != len(m.documents) {
-		t.Fatal(n, err)
+		t.Fatalf("PutMany() = %d, %v, want %d", n, err, len(m.documents))
 	}
 	return m
 }
 
-// all yields the documents.
+// all yields the documents of the model.
 func (m *model) all(yield func(int64, Document) bool) {
 	for id, d := range m.documents {
 		if !yield(id, d) {
@@ -50,7 +50,7 @@ func (m *model) all(yield func(int64, Document) bool) {
 	}
 }
 
-// queries returns queries that together read all postings of filled.
+// queries returns queries that together read all postings of an index from filled.
 func queries() (all []*Expr) {
 	for i := range 150 {
 		all = append(all, Word(fmt.Sprint("u", i)))
@@ -64,8 +64,8 @@ func queries() (all []*Expr) {
 	return append(all, Word("all"), Word("w0"), Word("w1"), Word("w2"))
 }
 
-// right reports whether all queries return the expected documents.
-func (m *model) right(t rapid.TB) bool {
+// correct reports whether all queries return the expected documents.
+func (m *model) correct(t rapid.TB) bool {
 	t.Helper()
 	for _, e := range queries() {
 		q := Query{Expr: e, Limit: maxLimit}
@@ -80,7 +80,7 @@ func (m *model) right(t rapid.TB) bool {
 	return true
 }
 
-// Eight writers put documents out of order, edit and remove them, while tails are sealed.
+// Eight writers put, replace and remove documents in random order while tails are sealed.
 func TestWriters(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -127,14 +127,14 @@ func TestWriters(t *testing.T) {
 		}
 		wg.Wait()
 		m.verify(t)
-		if !m.right(t) {
-			t.Error("a query is wrong")
+		if !m.correct(t) {
+			t.Error("a query returns wrong results")
 		}
 	}
 }
 
-// Twenty writers replace one document: every text replaces the previous one, and no word of an
-// older text is left.
+// Twenty writers replace one document: every text replaces the previous text, and no word of an
+// older text remains.
 func TestOneDocument(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -164,8 +164,8 @@ func TestOneDocument(t *testing.T) {
 	wg.Wait()
 	m.documents[1] = *current.Load()
 	m.verify(t)
-	if !m.right(t) || replaced.Load() == 0 || conflicts.Load() == 0 {
-		t.Errorf("%d replaced, %d conflicts", replaced.Load(), conflicts.Load())
+	if !m.correct(t) || replaced.Load() == 0 || conflicts.Load() == 0 {
+		t.Errorf("%d replaced, %d conflicts, want both and correct results", replaced.Load(), conflicts.Load())
 	}
 }
 
@@ -179,9 +179,9 @@ func (d dying) context(ctx context.Context) context.Context {
 	if d.left.Add(-1) >= 0 {
 		return ctx
 	}
-	dead, cancel := context.WithCancel(ctx)
+	canceled, cancel := context.WithCancel(ctx)
 	cancel()
-	return dead
+	return canceled
 }
 
 func (d dying) Do(ctx context.Context, c rueidis.Completed) rueidis.RedisResult {
@@ -192,7 +192,7 @@ func (d dying) DoMulti(ctx context.Context, c ...rueidis.Completed) []rueidis.Re
 	return d.Client.DoMulti(d.context(ctx), c...)
 }
 
-// If a process is killed after any of its commands, repeating its work makes the index right.
+// If a process is killed after any of its commands, repeating the writes makes the index correct.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -209,11 +209,11 @@ func TestKilled(t *testing.T) {
 		}
 		key := fmt.Sprint("{killed", n, "}")
 		if err := work(small(open(t, dying{client, &left}, key, Options{Partitions: 1 + n%2}))); (err == nil) != (left.Load() >= 0) {
-			t.Fatal(n, err)
+			t.Fatalf("writes killed after %d commands: %v", n, err)
 		}
 		m.x = small(open(t, client, key, Options{Partitions: 1 + n%2}))
 		if err := work(m.x); err != nil && !errors.Is(err, ErrConflict) {
-			t.Fatal(n, err)
+			t.Fatalf("writes repeated after %d commands: %v", n, err)
 		}
 		for i := range 12 {
 			m.documents[int64(i+1)] = Document{Text: fmt.Sprint("all w", i%2)}
@@ -221,13 +221,13 @@ func TestKilled(t *testing.T) {
 		m.documents[3] = Document{Text: "all v1 u7"}
 		delete(m.documents, 4)
 		m.verify(t)
-		if !m.right(t) {
-			t.Errorf("killed after %d commands, a query is wrong", n)
+		if !m.correct(t) {
+			t.Errorf("killed after %d commands: a query returns wrong results", n)
 		}
 	}
 }
 
-// A rebuild corrects a damaged index while writers change it, and leaves no old keys.
+// Rebuild corrects a damaged index during writes, and leaves no keys of the old generation.
 func TestRebuild(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -264,12 +264,12 @@ func TestRebuild(t *testing.T) {
 		}
 		added[id] = d
 	}
-	all := *src
-	all.All = func(ctx context.Context) iter.Seq2[index.Object[Document], error] {
+	source := *src
+	source.All = func(ctx context.Context) iter.Seq2[index.Object[Document], error] {
 		return func(yield func(index.Object[Document], error) bool) {
 			i := 0
 			for o, err := range src.All(ctx) {
-				write(i) // while writers are active
+				write(i)
 				if i++; !yield(o, err) {
 					return
 				}
@@ -277,20 +277,20 @@ func TestRebuild(t *testing.T) {
 			write(i)
 		}
 	}
-	report, err := m.x.Rebuild(t.Context(), all, maintain.Options{})
+	report, err := m.x.Rebuild(t.Context(), source, maintain.Options{})
 	if err != nil || report.Checked != int64(len(m.documents)) {
-		t.Fatalf("%v: %+v", err, report)
+		t.Fatalf("Rebuild: %v, %+v, want %d checked", err, report, len(m.documents))
 	}
 	for id, d := range added {
 		m.documents[id] = d
 	}
 	m.verify(t)
-	if !m.right(t) {
-		t.Error("a query is wrong")
+	if !m.correct(t) {
+		t.Error("a query returns wrong results")
 	}
 	for id := range m.gone {
 		if err := writer.Put(t.Context(), id, Document{Text: "all"}); !errors.Is(err, ErrRemoved) {
-			t.Errorf("a late Put of %d: %v", id, err)
+			t.Errorf("Put of the removed document %d: %v, want ErrRemoved", id, err)
 		}
 	}
 	if old, err := client.Do(t.Context(), client.B().Keys().Pattern("*rebuilt*.0.*:*").Build()).AsStrSlice(); err != nil || len(old) > 0 {
@@ -298,7 +298,7 @@ func TestRebuild(t *testing.T) {
 	}
 }
 
-// A failed rebuild changes nothing; a killed one leaves keys that Repair removes.
+// A failed rebuild changes nothing. A killed rebuild leaves keys that Repair removes.
 func TestFailedRebuild(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -321,18 +321,18 @@ func TestFailedRebuild(t *testing.T) {
 	}}
 	require.Fails(t, broken)(m.x.Rebuild(t.Context(), failing, maintain.Options{}))
 	m.verify(t)
-	if !m.right(t) {
-		t.Error("a query is wrong")
+	if !m.correct(t) {
+		t.Error("a query returns wrong results")
 	}
 	invalid := index.Source[Document]{All: index.Objects(func(yield func(index.Object[Document], error) bool) {
 		_ = yield(index.Object[Document]{ID: "x"}, nil)
 	}).All}
 	require.Fails(t, index.ErrValue)(m.x.Rebuild(t.Context(), invalid, maintain.Options{}))
 	if _, err := m.x.Rebuild(t.Context(), index.Source[Document]{}, maintain.Options{}); err == nil {
-		t.Error("a source without All")
+		t.Error("Rebuild accepted a source without All")
 	}
 	if _, err := m.x.Repair(t.Context(), &failing, maintain.Options{}); err == nil {
-		t.Error("a source without Lookup")
+		t.Error("Repair accepted a source without Lookup")
 	}
 	keys := func() int {
 		all, err := client.Do(t.Context(), client.B().Keys().Pattern("*failed*").Build()).AsStrSlice()
@@ -343,7 +343,7 @@ func TestFailedRebuild(t *testing.T) {
 		require.OK(t)(m.x.Rebuild(t.Context(), *src, maintain.Options{}))
 	}
 	before := keys()
-	// A killed rebuild: its lease expires, and writes to its generation end.
+	// A rebuild is killed: after its lease expires, its generation receives no more writes.
 	run := "killed"
 	require.OK(t)(m.x.store.tracker().Begin(t.Context(), run))
 	r := &rebuild{x: m.x.store, run: engine.Start(maintain.Options{}), src: *src, generations: make([]generations, len(m.x.store.keys))}
@@ -360,16 +360,15 @@ func TestFailedRebuild(t *testing.T) {
 		require.OK(t)(client.Do(t.Context(), client.B().Hset().Key(m.x.store.keys[i].Meta).FieldValue().FieldValue("until", "1").Build()).Error())
 	}
 	if err := r.fill(t.Context(), run); !errors.Is(engine.Replaced(err), maintain.ErrReplaced) {
-		t.Errorf("a fill after the lease: %v", err)
+		t.Errorf("fill after the lease: %v, want ErrReplaced", err)
 	}
 	require.OK(t)(m.x.Put(t.Context(), 4243, Document{Text: "all"}))
 	m.documents[4243] = Document{Text: "all"}
 	m.repaired(t)
 	if after := keys(); after > before+4 {
-		t.Errorf("%d keys, and %d before", after, before)
+		t.Errorf("%d keys after the repair, want at most %d", after, before+4)
 	}
-	// The declarations are lost: a rebuild stores them again, and its generation has no
-	// leftover keys.
+	// The declarations are lost: Rebuild stores them again, in a generation without leftover keys.
 	for i := range m.x.store.keys {
 		require.OK(t)(client.Do(t.Context(), client.B().Del().Key(m.x.store.keys[i].Meta, m.x.Key()+".meta").Build()).Error())
 	}
@@ -381,8 +380,8 @@ func TestFailedRebuild(t *testing.T) {
 	}
 }
 
-// While documents are put in any order, so that tails are sealed and segments split, a search
-// finds all documents that existed when it started, each once and in order.
+// While documents are put in random order, so that tails are sealed and segments are split, a
+// search finds all documents that existed when the search started, each once and in order.
 func TestReadsDuringWrites(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -430,7 +429,7 @@ func TestReadsDuringWrites(t *testing.T) {
 		}
 		for _, id := range before {
 			if !found[id] {
-				t.Fatalf("%d is missing among %d of %d", id, len(got), len(before))
+				t.Fatalf("document %d is missing: found %d documents, want at least %d", id, len(got), len(before))
 			}
 		}
 	}

@@ -23,18 +23,18 @@ import (
 	"retwis/maintain"
 )
 
-// model is a set of documents in memory, to compare an index with.
+// model is an index with the expected documents in memory.
 type model struct {
 	x         *Index
 	documents map[int64]Document
-	gone      map[int64]bool
-	every     bool // a prefix matches all words with it: there are few
-	compared  map[operation]int
+	gone      map[int64]bool    // the removed IDs
+	every     bool              // a prefix matches every word that begins with the prefix
+	compared  map[operation]int // the number of compared queries, by operator; "": all
 }
 
 func newModel() *model { return &model{documents: map[int64]Document{}, gone: map[int64]bool{}} }
 
-// text is Options.Text.
+// text implements Options.Text.
 func (m *model) text(_ context.Context, ids []int64) (map[int64]string, error) {
 	texts := map[int64]string{}
 	for _, id := range ids {
@@ -45,7 +45,7 @@ func (m *model) text(_ context.Context, ids []int64) (map[int64]string, error) {
 	return texts, nil
 }
 
-// best returns the words with which the index completes a prefix.
+// best returns the n most frequent words with a prefix.
 func (m *model) best(prefix string, n int) []string {
 	counts := map[string]int{}
 	for _, d := range m.documents {
@@ -109,7 +109,7 @@ func (m *model) matches(e *Expr, d Document) (match, counts bool) {
 		default:
 			match = match || matched
 		}
-		counts = counts || arg.op != opNot // else the rest only excludes, as in "-a &"
+		counts = counts || arg.op != opNot // an expression that only excludes does not count, as in "-a &"
 	}
 	return match, counts
 }
@@ -134,7 +134,7 @@ func (m *model) search(q Query) []int64 {
 	return ids
 }
 
-// small reduces the sizes of an index, so that few documents fill segments.
+// small reduces the size limits of an index, so that few documents fill segments.
 func small(x *Index) *Index {
 	x.store.sizes = sizes{rare: 2, tail: 6, newest: 2, segment: codec.SegmentHeader + 12, listed: 20_000, window: 256, page: 3, work: 200}
 	for i := range x.store.keys {
@@ -150,7 +150,7 @@ func open(t rapid.TB, client rueidis.Client, key string, opt Options) *Index {
 	return x
 }
 
-// searchAll reads all pages.
+// searchAll returns the IDs of all pages of a query.
 func searchAll(t rapid.TB, x *Index, q Query) []int64 {
 	t.Helper()
 	var ids []int64
@@ -164,15 +164,16 @@ func searchAll(t rapid.TB, x *Index, q Query) []int64 {
 			return ids
 		}
 		if q.Before != 0 && r.Next >= q.Before || len(r.IDs) > cmp.Or(q.Limit, defaultLimit) {
-			t.Fatalf("%s before %d: %d ids, next %d", q.Expr, q.Before, len(r.IDs), r.Next)
+			t.Fatalf("%s before %d: %d IDs, next %d", q.Expr, q.Before, len(r.IDs), r.Next)
 		}
 		q.Before = r.Next
 	}
-	t.Fatal("there is no end")
+	t.Fatalf("%s: more than 10,000 pages", q.Expr)
 	return nil
 }
 
-// vocabulary returns words in many scripts. There are few, so that they have many documents.
+// vocabulary returns words in many scripts. The vocabulary is small, so that words occur in many
+// documents.
 func vocabulary() []string {
 	return []string{
 		"apple", "Apples", "apply", "don't", "wi-fi", "example.com", "https://example.com/a?b=1", "3.14", "2026",
@@ -222,7 +223,7 @@ func drawExpr(t *rapid.T, depth int) *Expr {
 	return And(drawExpr(t, depth-1), drawExpr(t, depth-1))
 }
 
-// drawID draws ids that are mostly close to each other, and a few that are far away.
+// drawID draws an ID. Most IDs are close to each other, and a few are far away.
 func drawID(t *rapid.T) int64 {
 	return rapid.OneOf(rapid.Int64Range(1, 100), rapid.Int64Range(1, 100), rapid.Int64Range(1, 100), rapid.Int64Range(1, 3000),
 		rapid.SampledFrom([]int64{1 << 20, 1 << 33, 1<<33 + 1, 1 << 40, 1<<40 + 7, MaxID - 1, MaxID})).Draw(t, "id")
@@ -254,13 +255,13 @@ func (m *model) change(t *rapid.T) {
 	case 4:
 		wrong := Document{Text: "wrong"}
 		if err := m.x.Replace(ctx, id, wrong, Document{Text: "other"}); !errors.Is(err, ErrConflict) || errors.Is(err, ErrRemoved) != m.gone[id] {
-			t.Fatalf("Replace of another text: %v", err)
+			t.Fatalf("Replace of another text: %v, want ErrConflict", err)
 		}
 		return
 	default:
 		if exists || m.gone[id] {
 			if err := m.x.Put(ctx, id, Document{Text: "wrong"}); !errors.Is(err, ErrConflict) || errors.Is(err, ErrRemoved) != m.gone[id] {
-				t.Fatalf("Put of another text: %v", err)
+				t.Fatalf("Put of another text: %v, want ErrConflict", err)
 			}
 			return
 		}
@@ -343,11 +344,11 @@ func (m *model) verify(t rapid.TB) {
 		return
 	}
 	if err != nil || report.Problems() > 0 {
-		t.Fatalf("%v: %+v", err, report)
+		t.Fatalf("Verify: %v, %+v, want no problems", err, report)
 	}
 }
 
-// compare compares the results of a random query.
+// compare compares the results of a random query with the model.
 func (m *model) compare(t *rapid.T) {
 	q := Query{Expr: drawExpr(t, 3), Limit: rapid.IntRange(0, 7).Draw(t, "limit")}
 	if rapid.IntRange(0, 3).Draw(t, "bounds") == 0 {
@@ -364,13 +365,13 @@ func (m *model) compare(t *rapid.T) {
 	}
 	if e, _ := q.expr(); !m.hasWords(e) {
 		if _, err := m.x.Search(context.Background(), q); !errors.Is(err, index.ErrValue) {
-			t.Fatalf("%s has no words: %v", e, err)
+			t.Fatalf("%s has no words: %v, want ErrValue", e, err)
 		}
 		return
 	}
 	got, want := searchAll(t, m.x, q), m.search(q)
 	if !slices.Equal(got, want) {
-		t.Fatalf("%s: %v, expected %v", q.Expr, got, want)
+		t.Fatalf("%s: %v, want %v", q.Expr, got, want)
 	}
 	m.compared[""]++
 	m.note(q.Expr)

@@ -38,7 +38,7 @@ func TestParse(t *testing.T) {
 	} {
 		e, err := Parse(c.text, "from", "has")
 		if err != nil || e.String() != c.want {
-			t.Errorf("%q is %q, expected %q: %v", c.text, e, c.want, err)
+			t.Errorf("Parse(%q) = %q, want %q: %v", c.text, e, c.want, err)
 			continue
 		}
 		reparsed, err := Parse(e.String(), "from", "has")
@@ -76,7 +76,7 @@ func TestParseErrors(t *testing.T) {
 		_, err := Parse(c.text, "from")
 		var syntax *SyntaxError
 		if !errors.As(err, &syntax) || syntax.Column != c.column || !strings.Contains(err.Error(), c.want) || !errors.Is(err, index.ErrValue) {
-			t.Errorf("%q: %v, expected column %d: %s", c.text, err, c.column, c.want)
+			t.Errorf("Parse(%q): %v, want error in column %d with %q", c.text, err, c.column, c.want)
 		}
 	}
 }
@@ -93,11 +93,11 @@ func TestExprErrors(t *testing.T) {
 	}
 	for _, e := range []*Expr{Not(Word("a")), Or(Word("a"), Not(Word("b"))), And(Word("a"), Not(Not(Word("b")))), And(Not(Word("a")), Not(Word("b"))), Exact(""), Exact("a b"), deep, Or(many...)} {
 		if err := e.check(); !errors.Is(err, index.ErrValue) {
-			t.Errorf("%s: %v", e, err)
+			t.Errorf("%s: %v, want ErrValue", e, err)
 		}
 	}
 	if And() != nil || Or(nil, nil) != nil || Not(nil) != nil || And(nil, Word("a")).String() != "a" {
-		t.Error("nil expressions count")
+		t.Error("And, Or or Not does not ignore nil expressions")
 	}
 }
 
@@ -110,12 +110,12 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			var syntax *SyntaxError
 			if !errors.As(err, &syntax) || syntax.Column < 1 || syntax.Column > len(text)+1 {
-				t.Fatal(err)
+				t.Fatalf("Parse(%q): %v, want a SyntaxError with a column", text, err)
 			}
 			return
 		}
 		if err := e.check(); err != nil {
-			t.Fatalf("%q: %v", text, err)
+			t.Fatalf("Parse(%q) returned an invalid expression: %v", text, err)
 		}
 	})
 }

@@ -18,7 +18,7 @@ import (
 	"retwis/maintain"
 )
 
-// Readers in other processes see the same documents before, during and after a rebuild.
+// Readers see the same documents before, during and after a rebuild.
 func TestReadsDuringRebuild(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -43,32 +43,32 @@ func TestReadsDuringRebuild(t *testing.T) {
 		q := Query{Expr: all[i*7%len(all)], Limit: maxLimit}
 		r, err := reader.Search(t.Context(), q)
 		if want := m.search(q); err != nil || !slices.Equal(r.IDs, want) {
-			t.Fatalf("%s: %v, expected %v: %v", q.Expr, r.IDs, want, err)
+			t.Fatalf("%s: %v, want %v: %v", q.Expr, r.IDs, want, err)
 		}
-		best, err := completed(t.Context(), reader, "al")
+		best, err := completeOne(t.Context(), reader, "al")
 		if err != nil || len(best) != 1 || best[0] != (completion{"all", int64(len(m.documents))}) {
-			t.Fatalf("%v: %v", best, err)
+			t.Fatalf("completions of al: %v, %v, want all with %d documents", best, err, len(m.documents))
 		}
 	}
 	m.verify(t)
 }
 
-// A rebuild or repair killed after any of its commands does not make the index worse; repeating
-// it makes the index right.
+// A rebuild that is killed after any of its commands does not damage the index. Repeating a killed
+// rebuild or repair makes the index correct.
 func TestKilledMaintenance(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
-	for _, what := range []string{"rebuild", "repair"} {
+	for _, task := range []string{"rebuild", "repair"} {
 		for n := 0; n < 400; n += 1 + n/4 {
 			m := newModel()
 			opt := Options{Partitions: 1 + n%2}
-			key := fmt.Sprint("{", what, n, "}")
+			key := fmt.Sprint("{", task, n, "}")
 			m.x = small(open(t, client, key, opt))
 			for i := range 30 {
 				m.documents[int64(i+1)] = Document{Text: fmt.Sprint("all w", i%2, " u", i)}
 			}
 			require.OK(t)(m.x.PutMany(t.Context(), m.all))
-			if what == "repair" {
+			if task == "repair" {
 				names := m.x.store.keys[0].forGeneration("0", false)
 				records, _ := names.ids(2)
 				require.OK(t)(client.Do(t.Context(), client.B().Del().Key(records, names.rare("u3")).Build()).Error())
@@ -76,27 +76,27 @@ func TestKilledMaintenance(t *testing.T) {
 			var left atomic.Int64
 			left.Store(int64(n))
 			killed := small(open(t, dying{client, &left}, key, opt))
-			_, err := maintained(t.Context(), killed, m, what)
+			_, err := runMaintenance(t.Context(), killed, m, task)
 			if err == nil && left.Load() < 0 {
-				t.Errorf("%s was killed after %d commands, without an error", what, n)
+				t.Errorf("%s was killed after %d commands, but returned no error", task, n)
 			}
-			if what == "rebuild" && !m.right(t) {
-				t.Errorf("%s was killed after %d commands, and a query is wrong", what, n)
+			if task == "rebuild" && !m.correct(t) {
+				t.Errorf("%s was killed after %d commands: a query returns wrong results", task, n)
 			}
 			for i := range m.x.store.keys { // expire the lease of the killed run
-				require.OK(t)(lapse(t.Context(), client, m.x.store.keys[i].Meta))
+				require.OK(t)(expireLease(t.Context(), client, m.x.store.keys[i].Meta))
 			}
-			require.OK(t)(maintained(t.Context(), m.x, m, what))
+			require.OK(t)(runMaintenance(t.Context(), m.x, m, task))
 			m.verify(t)
-			if !m.right(t) {
-				t.Errorf("%s was killed after %d commands and repeated, and a query is wrong", what, n)
+			if !m.correct(t) {
+				t.Errorf("%s was killed after %d commands and repeated: a query returns wrong results", task, n)
 			}
 		}
 	}
 }
 
-// completed returns the most frequent word with a prefix.
-func completed(ctx context.Context, x *Index, prefix string) (best []completion, err error) {
+// completeOne returns the most frequent word with a prefix.
+func completeOne(ctx context.Context, x *Index, prefix string) (best []completion, err error) {
 	err = retry(func() (err error) {
 		best, err = reader{x.store}.complete(ctx, prefix, 1)
 		return err
@@ -104,7 +104,7 @@ func completed(ctx context.Context, x *Index, prefix string) (best []completion,
 	return best, err
 }
 
-// joining is a client that calls a function once a run has started in a partition.
+// joining is a client that calls do, once, after a run has started in a partition.
 type joining struct {
 	rueidis.Client
 	meta string
@@ -120,8 +120,8 @@ func (j joining) Do(ctx context.Context, c rueidis.Completed) rueidis.RedisResul
 	return r
 }
 
-// Documents written to the generation of a killed rebuild, because the next rebuild has started
-// but not created its own generation yet, are discarded.
+// A rebuild discards documents that were written to the generation of a killed rebuild before the
+// new rebuild created its own generation.
 func TestRebuildAfterKilled(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -130,7 +130,7 @@ func TestRebuildAfterKilled(t *testing.T) {
 	require.OK(t)(x.tracker().Begin(t.Context(), "killed"))
 	killed := &rebuild{x: x}
 	require.OK(t)(killed.script(t.Context(), x.scripts.next, 0, "killed").Error())
-	require.OK(t)(lapse(t.Context(), client, meta))
+	require.OK(t)(expireLease(t.Context(), client, meta))
 	joined := false
 	rebuilder := small(open(t, joining{client, meta, new(sync.Once), func() {
 		err := m.x.Put(t.Context(), 4242, fresh)
@@ -147,20 +147,21 @@ func TestRebuildAfterKilled(t *testing.T) {
 		return all(ctx)
 	}
 	if _, err := rebuilder.Rebuild(t.Context(), src, maintain.Options{}); err != nil || !joined {
-		t.Fatal(err, joined)
+		t.Fatalf("Rebuild: %v; Put wrote to the generation of the killed rebuild: %v", err, joined)
 	}
 	m.verify(t)
 }
 
-func maintained(ctx context.Context, x *Index, m *model, what string) (maintain.Report, error) {
-	if what == "rebuild" {
+// runMaintenance rebuilds or repairs an index.
+func runMaintenance(ctx context.Context, x *Index, m *model, task string) (maintain.Report, error) {
+	if task == "rebuild" {
 		return x.Rebuild(ctx, *m.source(), maintain.Options{})
 	}
 	return x.Repair(ctx, m.source(), maintain.Options{})
 }
 
-// lapse expires the lease of a run, if there is one.
-func lapse(ctx context.Context, client rueidis.Client, meta string) error {
+// expireLease expires the lease of a run in a partition, if there is a run.
+func expireLease(ctx context.Context, client rueidis.Client, meta string) error {
 	running, err := client.Do(ctx, client.B().Hexists().Key(meta).Field("until").Build()).AsBool()
 	if err != nil || !running {
 		return err
@@ -182,13 +183,13 @@ func (l losing) Do(ctx context.Context, c rueidis.Completed) rueidis.RedisResult
 	if err != nil || !moved || !l.lost.CompareAndSwap(false, true) {
 		return r
 	}
-	dead, cancel := context.WithCancel(ctx)
+	canceled, cancel := context.WithCancel(ctx)
 	cancel()
-	return l.Client.Do(dead, l.Client.B().Ping().Build())
+	return l.Client.Do(canceled, l.Client.B().Ping().Build())
 }
 
-// If the reply to the last step of a rebuild is lost, although the server has executed it, the
-// rebuild keeps the new index.
+// If the server executes the last step of a rebuild but the reply is lost, the index keeps the new
+// generation.
 func TestRebuildLosesReply(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -198,16 +199,17 @@ func TestRebuildLosesReply(t *testing.T) {
 		meta := m.x.store.keys[partitions].Meta
 		rebuilder := small(open(t, losing{client, meta, new(atomic.Bool)}, key, opt))
 		if _, err := rebuilder.Rebuild(t.Context(), *m.source(), maintain.Options{}); err == nil {
-			t.Fatal("the rebuild has got all replies")
+			t.Fatal("Rebuild returned no error, although a reply was lost")
 		}
-		if !m.right(t) {
-			t.Errorf("%d partitions: a query is wrong", partitions+1)
+		if !m.correct(t) {
+			t.Errorf("%d partitions: a query returns wrong results", partitions+1)
 		}
 		m.verify(t)
 	}
 }
 
-// Late replies to commands from before the rebuild do not misdirect it to another generation.
+// Late replies to commands that were sent before a rebuild do not make the rebuild write to another
+// generation.
 func TestLateReplyInRebuild(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -215,18 +217,18 @@ func TestLateReplyInRebuild(t *testing.T) {
 		"read": func(x *store, r rueidis.RedisResult) {
 			before := *x.state[0].Load()
 			if err := x.sameGeneration(0, "0", r); !errors.Is(err, errMoved) {
-				t.Errorf("a read of the generation 0: %v", err)
+				t.Errorf("read of generation 0: %v, want errMoved", err)
 			}
 			if after := *x.state[0].Load(); after != before {
-				t.Errorf("a read has made %v of %v", after, before)
+				t.Errorf("generations after a late read: %v, want %v", after, before)
 			}
 		},
 		"write": func(x *store, r rueidis.RedisResult) {
-			now, err := r.ToString()
+			current, err := r.ToString()
 			if err != nil {
 				t.Error(err)
 			}
-			x.state[0].Store(&generations{current: now})
+			x.state[0].Store(&generations{current: current})
 		},
 	} {
 		m := filled(t, client, "{late "+name+"}", Options{})
@@ -240,8 +242,8 @@ func TestLateReplyInRebuild(t *testing.T) {
 			return all(ctx)
 		}
 		require.OK(t)(m.x.Rebuild(t.Context(), src, maintain.Options{}))
-		if !m.right(t) {
-			t.Errorf("late %s: a query is wrong", name)
+		if !m.correct(t) {
+			t.Errorf("late %s: a query returns wrong results", name)
 		}
 		m.verify(t)
 	}

@@ -26,17 +26,17 @@ func TestOptions(t *testing.T) {
 	require.Fails(t, index.ErrNotFound)(Open(t.Context(), client, "posts"))
 	for want, opt := range map[string]Options{"Options.Language": {Language: "klingon"}, "partitions": {Partitions: 5000}} {
 		if _, err := New(client, "posts", opt); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: %v", opt, err)
+			t.Errorf("New with %+v: %v, want error with %q", opt, err, want)
 		}
 	}
 	x := open(t, client, "posts", Options{Language: "english", Partitions: 2})
 	require.OK(t)(x.Put(t.Context(), 1, Document{Text: "running dogs"}))
 	opened, err := Open(t.Context(), client, "posts")
 	if err != nil || opened.Options().Language != "english" || opened.Options().Partitions != 2 || opened.Key() != "posts" {
-		t.Fatal(err, opened.Options())
+		t.Fatalf("Open: %v, options %+v", err, opened.Options())
 	}
 	if ids := searchAll(t, opened, Query{Expr: Word("Dog's")}); !slices.Equal(ids, []int64{1}) {
-		t.Error(ids)
+		t.Errorf("search for Dog's: %v, want 1", ids)
 	}
 	other := open(t, client, "posts", Options{})
 	require.Fails(t, index.ErrDeclared)(other.Put(t.Context(), 2, Document{}))
@@ -44,7 +44,7 @@ func TestOptions(t *testing.T) {
 	require.OK(t)(client.Do(t.Context(), client.B().Zadd().Key("foreign").ScoreMember().ScoreMember(1, "x").Build()).Error())
 	require.Fails(t, index.ErrForeign)(open(t, client, "foreign", Options{}).Put(t.Context(), 1, Document{}))
 	if !slices.Contains(Languages(), "english") {
-		t.Error(Languages())
+		t.Errorf("Languages() = %q, want english included", Languages())
 	}
 }
 
@@ -55,24 +55,24 @@ func TestInvalidDocuments(t *testing.T) {
 		id int64
 		d  Document
 	}{
-		"id 0":          {0, Document{}},
-		"id above 2^53": {MaxID + 1, Document{}},
-		"long":          {1, Document{Text: strings.Repeat("a", maxText+1)}},
-		"not UTF-8":     {1, Document{Text: "\xff"}},
-		"empty term":    {1, Document{Terms: []string{""}}},
-		"blank":         {1, Document{Terms: []string{"a b"}}},
-		"long term":     {1, Document{Terms: []string{strings.Repeat("a", 64)}}},
+		"id 0":            {0, Document{}},
+		"id above 2^53":   {MaxID + 1, Document{}},
+		"long text":       {1, Document{Text: strings.Repeat("a", maxText+1)}},
+		"not UTF-8":       {1, Document{Text: "\xff"}},
+		"empty term":      {1, Document{Terms: []string{""}}},
+		"term with blank": {1, Document{Terms: []string{"a b"}}},
+		"long term":       {1, Document{Terms: []string{strings.Repeat("a", 64)}}},
 	} {
 		if err := x.Put(t.Context(), put.id, put.d); !errors.Is(err, index.ErrValue) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: Put: %v, want ErrValue", name, err)
 		}
 		if err := x.Check(put.id, put.d); !errors.Is(err, index.ErrValue) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: Check: %v, want ErrValue", name, err)
 		}
 	}
-	for _, q := range []Query{{}, {Expr: Not(Word("a"))}, {Expr: Word("a"), Limit: 1001}, {Expr: Word("a"), Before: -1}, {Expr: Word("&")}, {Without: []string{"a"}}, {With: []string{"a b"}}, {Expr: Phrase("a b")}, {Expr: Word(strings.Repeat("東", 200) + strings.Repeat("京都大", 50))}} {
-		if _, err := x.Search(t.Context(), q); !errors.Is(err, index.ErrValue) && q.Expr.String() == "" {
-			t.Errorf("%+v: %v", q, err)
+	for _, q := range []Query{{}, {Expr: Not(Word("a"))}, {Expr: Word("a"), Limit: 1001}, {Expr: Word("a"), Before: -1}, {Expr: Word("&")}, {Without: []string{"a"}}, {With: []string{"a b"}}, {Expr: Phrase("a b")}} {
+		if _, err := x.Search(t.Context(), q); !errors.Is(err, index.ErrValue) {
+			t.Errorf("%+v: %v, want ErrValue", q, err)
 		}
 	}
 	var long strings.Builder
@@ -86,7 +86,7 @@ func TestPhraseWithoutTexts(t *testing.T) {
 	t.Parallel()
 	x := open(t, redistest.DB(t).Client(t), "posts", Options{})
 	if _, err := x.Search(t.Context(), Query{Expr: Phrase("a b")}); !errors.Is(err, ErrNoTexts) || !errors.Is(err, index.ErrValue) {
-		t.Error(err)
+		t.Errorf("phrase without Options.Text: %v, want ErrNoTexts", err)
 	}
 }
 
@@ -102,31 +102,31 @@ func TestDrop(t *testing.T) {
 		}
 		n, err := x.Drop(t.Context(), maintain.Options{})
 		if err != nil || n < 10 {
-			t.Fatal(n, err)
+			t.Fatalf("Drop() = %d, %v, want at least 10", n, err)
 		}
 		require.Fails(t, index.ErrNotFound)(Open(t.Context(), client, "posts"))
 		for _, pattern := range []string{"posts", "posts.*", "{posts.*"} {
 			if keys, err := client.Do(t.Context(), client.B().Keys().Pattern(pattern).Build()).AsStrSlice(); err != nil || len(keys) > 0 {
-				t.Error(keys, err)
+				t.Errorf("keys after Drop: %q, %v, want none", keys, err)
 			}
 		}
 		if ids := searchAll(t, other, Query{Expr: Word("a")}); len(ids) != 100 {
-			t.Error(ids)
+			t.Errorf("the other index has %d documents, want 100", len(ids))
 		}
 		if _, err := other.Drop(t.Context(), maintain.Options{}); err != nil {
-			t.Error(err)
+			t.Errorf("Drop of the other index: %v", err)
 		}
-		// The same Index can be filled again, even with removed documents.
+		// The index can be filled again, even with removed documents.
 		if err := x.Put(t.Context(), 1, Document{Text: "c"}); err != nil {
-			t.Error(err)
+			t.Errorf("Put after Drop: %v", err)
 		}
 		if n, err := x.Drop(t.Context(), maintain.Options{}); err != nil || n == 0 {
-			t.Error(n, err)
+			t.Errorf("second Drop() = %d, %v, want keys", n, err)
 		}
 	}
 }
 
-// The largest document, and one without words.
+// The index holds the largest document and a document without words.
 func TestExtremeDocuments(t *testing.T) {
 	t.Parallel()
 	m := newModel()
@@ -142,7 +142,7 @@ func TestExtremeDocuments(t *testing.T) {
 	m.verify(t)
 	for _, e := range []*Expr{Word("10"), Word(strings.Repeat("x", 2000)), And(Word("10"), Word("20"))} {
 		if got, want := searchAll(t, m.x, Query{Expr: e}), m.search(Query{Expr: e}); len(want) == 0 || !slices.Equal(got, want) {
-			t.Errorf("%v, expected %v", got, want)
+			t.Errorf("%.20s: %v, want %v", e.String(), got, want)
 		}
 	}
 	for id, d := range m.documents {
@@ -151,8 +151,8 @@ func TestExtremeDocuments(t *testing.T) {
 	m.documents = nil
 	m.verify(t)
 	left, err := m.x.store.set.Client.Do(t.Context(), m.x.store.set.Client.B().Keys().Pattern("posts*").Build()).AsStrSlice()
-	if err != nil || len(left) != 3 { // the declaration, and the marks of removed ids
-		t.Errorf("%v: %q", err, left)
+	if err != nil || len(left) != 3 { // the declaration, and the marks of removed IDs
+		t.Errorf("keys after Remove: %q, %v, want 3", left, err)
 	}
 }
 
@@ -192,16 +192,16 @@ func TestComplete(t *testing.T) {
 			got = append(got, fmt.Sprint(c.word, " ", c.documents))
 		}
 		if err != nil || strings.Join(got, ", ") != c.want {
-			t.Errorf("%s: %v, expected %s: %v", c.prefix, got, c.want, err)
+			t.Errorf("%s: %v, want %s: %v", c.prefix, got, c.want, err)
 		}
 	}
 	e, err := x.Explain(t.Context(), Query{Expr: Prefix("rav"), With: nil})
 	if err != nil || len(e.IDs) != 20 || len(e.Terms) != 2 || e.Terms[1] != (TermCount{"raven", "word", 900}) || e.RoundTrips != 1 || e.Candidates < 20 {
-		t.Errorf("%v: %+v", err, e)
+		t.Errorf("Explain: %+v, %v", e, err)
 	}
 }
 
-// The work of a search is limited: a phrase that does not occur is searched page by page.
+// The work of a search is limited: a search for a rare phrase returns several pages.
 func TestBoundedWork(t *testing.T) {
 	t.Parallel()
 	m := newModel()
@@ -223,18 +223,18 @@ func TestBoundedWork(t *testing.T) {
 		calls = 0
 		r, err := x.Search(t.Context(), q)
 		if err != nil || calls > 6 {
-			t.Fatal(calls, err)
+			t.Fatalf("%d calls of Options.Text, %v, want at most 6", calls, err)
 		}
 		if pages++; r.Next == 0 {
 			if !slices.Equal(r.IDs, []int64{1}) {
-				t.Error(r)
+				t.Errorf("last page %+v, want document 1", r)
 			}
 			break
 		}
 		q.Before = r.Next
 	}
 	if pages < 3 {
-		t.Errorf("%d pages", pages)
+		t.Errorf("%d pages, want at least 3", pages)
 	}
 	broken := errors.New("broken")
 	x.store.opt.Text = func(context.Context, []int64) (map[int64]string, error) { return nil, broken }
@@ -256,7 +256,7 @@ func TestPutMany(t *testing.T) {
 	require.Gives(t, 98)(x.PutMany(t.Context(), documents))
 	require.Gives(t, 0)(x.PutMany(t.Context(), documents))
 	if err := x.Replace(t.Context(), 50, Document{Text: "c"}, Document{Text: "d"}); err != nil {
-		t.Error(err)
+		t.Errorf("Replace: %v", err)
 	}
 	require.Fails(t, ErrConflict, "document 50")(x.PutMany(t.Context(), documents))
 }
@@ -266,31 +266,31 @@ func TestCluster(t *testing.T) {
 	client := redistest.Cluster(t, 3).Client(t)
 	m := filled(t, client, "posts", Options{Partitions: 5})
 	m.verify(t)
-	if !m.right(t) {
-		t.Error("a query is wrong")
+	if !m.correct(t) {
+		t.Error("a query returns wrong results")
 	}
 	require.OK(t)(m.x.Rebuild(t.Context(), *m.source(), maintain.Options{}))
 	m.verify(t)
-	if !m.right(t) {
-		t.Error("a query is wrong after a rebuild")
+	if !m.correct(t) {
+		t.Error("a query returns wrong results after a rebuild")
 	}
 	if _, err := New(client, "untagged", Options{}); err == nil {
-		t.Error("an index of one partition has no hash tag")
+		t.Error("New accepted a key without a hash tag")
 	}
 }
 
-// The keys of an index move to another server one by one while documents are written.
+// The index stays correct while its keys move to another server one by one during writes.
 func TestSlotMoves(t *testing.T) {
 	t.Parallel()
 	c := redistest.Cluster(t, 2)
 	m := newModel()
 	m.x = small(open(t, c.Client(t), "{moving}", Options{}))
-	begun, ended := make(chan struct{}), make(chan struct{})
+	started, finished := make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(ended)
+		defer close(finished)
 		for i := range 300 {
 			if i == 100 {
-				close(begun)
+				close(started)
 			}
 			d := Document{Text: fmt.Sprint("all w", i%3, " v", i%40, " u", i%150)}
 			for {
@@ -307,20 +307,20 @@ func TestSlotMoves(t *testing.T) {
 			m.documents[int64(i+1)] = d
 		}
 	}()
-	<-begun
+	<-started
 	slot := slots.Slot([]byte("{moving}"))
 	from := slot * 2 / slots.Slots
 	if err := c.MoveSlot(t.Context(), slot, from, 1-from); err != nil {
 		t.Error(err)
 	}
-	<-ended
+	<-finished
 	m.verify(t)
-	if !m.right(t) {
-		t.Error("a query is wrong")
+	if !m.correct(t) {
+		t.Error("a query returns wrong results")
 	}
 }
 
-// A search reads only segments in which all of its words can have ids.
+// A search reads only segments in which all words of the query can have IDs.
 func TestSkips(t *testing.T) {
 	t.Parallel()
 	x := small(open(t, redistest.DB(t).Client(t), "posts", Options{}))
@@ -340,25 +340,25 @@ func TestSkips(t *testing.T) {
 	}
 	require.OK(t)(x.PutMany(t.Context(), documents))
 	for _, c := range []struct {
-		query                     string
-		found, trips, most, least int
+		query                                     string
+		found, maxTrips, maxSegments, minSegments int
 	}{
 		{"all", 2, 1, 0, 0},
-		{"old new", 0, 3, 2, 1},             // no overlap: one place is read
-		{"all seldom", 2, 5, 9, 1},          // only where the rare one has ids
-		{"seldom -all", 0, 5, 10, 1},        // also only there
+		{"old new", 0, 3, 2, 1},             // no overlap: reads one place
+		{"all seldom", 2, 5, 9, 1},          // only where seldom has IDs
+		{"seldom -all", 0, 5, 10, 1},        // only where seldom has IDs
 		{"parity0 parity1", 0, 60, 500, 50}, // may overlap everywhere
 	} {
 		e, err := Parse(c.query)
 		require.OK(t)(err)
 		got, err := x.Explain(t.Context(), Query{Expr: e, Limit: 2})
-		if err != nil || len(got.IDs) != c.found || got.RoundTrips > c.trips || got.Segments > c.most || got.Segments < c.least {
-			t.Errorf("%s: %v, %d round trips, %d segments: %v", c.query, got.IDs, got.RoundTrips, got.Segments, err)
+		if err != nil || len(got.IDs) != c.found || got.RoundTrips > c.maxTrips || got.Segments > c.maxSegments || got.Segments < c.minSegments {
+			t.Errorf("%s: %v, %d round trips, %d segments: %v, want %+v", c.query, got.IDs, got.RoundTrips, got.Segments, err, c)
 		}
 	}
 }
 
-// Every prefix of a word finds it, even in an index with a language.
+// Every prefix of a word finds the word, even in an index with a language.
 func TestPrefixesOfAWord(t *testing.T) {
 	t.Parallel()
 	x := open(t, redistest.DB(t).Client(t), "posts", Options{Language: "english"})
@@ -370,18 +370,18 @@ func TestPrefixesOfAWord(t *testing.T) {
 			want = []int64{1}
 		}
 		if ids := searchAll(t, x, Query{Expr: Prefix(prefix)}); !slices.Equal(ids, want) {
-			t.Errorf("%s*: %v, expected %v", prefix, ids, want)
+			t.Errorf("%s*: %v, want %v", prefix, ids, want)
 		}
 	}
 	if ids := searchAll(t, x, Query{Expr: Word("runs")}); !slices.Equal(ids, []int64{2, 1}) {
-		t.Error(ids)
+		t.Errorf("runs: %v, want 2 and 1", ids)
 	}
 	if ids := searchAll(t, x, Query{Expr: And(Word("dog"), Not(Word("runs")))}); len(ids) > 0 {
-		t.Error(ids)
+		t.Errorf("dog -runs: %v, want none", ids)
 	}
 }
 
-// Case and accents do not matter with a language, either.
+// Searches ignore case and accents, also with a language.
 func TestAccentsWithLanguage(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -404,8 +404,7 @@ func TestAccentsWithLanguage(t *testing.T) {
 	}
 }
 
-// With a language, an index finds everything that it finds without, and other forms of the
-// words.
+// An index with a language finds all documents that an index without a language finds.
 func TestLanguageFindsMore(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -449,7 +448,7 @@ func TestLanguageFindsMore(t *testing.T) {
 			more := searchAll(t, with, Query{Expr: e})
 			for _, id := range searchAll(t, without, Query{Expr: e}) {
 				if !slices.Contains(more, id) {
-					t.Fatalf("%s: %q finds %q, and with %s it does not", e, e.text, texts[id-1], opt.Language)
+					t.Fatalf("%s finds %q without a language, but not with %s", e, texts[id-1], opt.Language)
 				}
 			}
 		}

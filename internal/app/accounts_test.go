@@ -36,12 +36,12 @@ func TestRegister(t *testing.T) {
 		}
 	}
 	if phc := b.Redis("HGET", "user:1", "password"); !strings.HasPrefix(phc, "$argon2id$") {
-		t.Errorf("password is stored as %q", phc)
+		t.Errorf("password is stored as %q, want an argon2id hash", phc)
 	}
 	_, random, _ := strings.Cut(session.Secret, ".")
 	for _, key := range []string{"user:1", "sessions:{user:1}"} {
 		if strings.Contains(b.Redis("HGETALL", key), random) {
-			t.Errorf("%s holds the secret of the session in clear", key)
+			t.Errorf("%s holds the session secret in clear text", key)
 		}
 	}
 	for _, name := range []string{"antirez", "ANTIREZ", "Antirez"} {
@@ -78,11 +78,12 @@ func TestRegisterRefuses(t *testing.T) {
 		}
 	}
 	if keys := b.Redis("EXISTS", "users") + b.Redis("EXISTS", "next_user_id"); keys != "00" {
-		t.Errorf("something was written: %s", keys)
+		t.Errorf("something was written: EXISTS = %s, want 00", keys)
 	}
 }
 
-// Of concurrent registrations of one name, one succeeds and the others leave nothing behind.
+// If several registrations of one name run at once, one succeeds and the others leave nothing
+// behind.
 func TestRegisterRace(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -102,7 +103,7 @@ func TestRegisterRace(t *testing.T) {
 		}
 	}
 	if won != 1 {
-		t.Errorf("%d of %d have the name", won, racers)
+		t.Errorf("%d of %d registrations succeeded, want 1", won, racers)
 	}
 	if result := b.WantHealthy(); result.Users != 1 || result.Leftovers != 0 {
 		t.Errorf("check = %+v", result)
@@ -147,7 +148,7 @@ func TestLogin(t *testing.T) {
 		}
 	}
 	if left := b.Redis("EXISTS", "sessions:{user:1}") + b.Redis("HEXISTS", "user:1", "auth"); left != "00" {
-		t.Errorf("sessions are left: %s", left)
+		t.Errorf("sessions are left: EXISTS and HEXISTS = %s, want 00", left)
 	}
 }
 
@@ -167,7 +168,7 @@ func TestLogoutElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := other.Sessions.SessionUser(db.Ctx, session.Secret); !errors.Is(err, social.ErrNoSession) {
-		t.Errorf("SessionUser elsewhere: %v, want ErrNoSession", err)
+		t.Errorf("SessionUser in the other process: %v, want ErrNoSession", err)
 	}
 }
 
@@ -185,7 +186,7 @@ func TestSessionsAreBounded(t *testing.T) {
 		}
 	}
 	if _, err := b.Sessions.SessionUser(b.Ctx, first.Secret); !errors.Is(err, social.ErrNoSession) {
-		t.Errorf("the eleventh session is still open: %v", err)
+		t.Errorf("the oldest of eleven sessions: %v, want ErrNoSession", err)
 	}
 	if _, err := b.Sessions.SessionUser(b.Ctx, last.Secret); err != nil {
 		t.Error(err)
@@ -216,7 +217,7 @@ func TestSessionUserRefuses(t *testing.T) {
 			}
 		}
 		if user, err := b.Sessions.SessionUser(b.Ctx, session.Secret); err != nil || user.ID != 1 {
-			t.Fatalf("after %.50q the session of the user: %v", secret, err)
+			t.Fatalf("SessionUser of the open session after %.50q: %v", secret, err)
 		}
 	}
 	// The secret of another user's session ends no session.
@@ -224,14 +225,14 @@ func TestSessionUserRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	if err := b.Sessions.LogoutOthers(b.Ctx, other.ID, session.Secret); !errors.Is(err, social.ErrNoSession) {
-		t.Errorf("LogoutOthers with the secret of another user: %v", err)
+		t.Errorf("LogoutOthers with the secret of another user: %v, want ErrNoSession", err)
 	}
 	if open, err := b.Sessions.SessionOpen(b.Ctx, b.DB, other.ID, session.Secret); err != nil || open[0] {
 		t.Errorf("SessionOpen with the secret of another user: %v, %v", open, err)
 	}
 }
 
-// Concurrent log-ins queue for a core up to a limit; further ones are rejected.
+// Concurrent log-ins queue for a hasher up to a limit; excess log-ins are rejected.
 func TestPasswordFlood(t *testing.T) {
 	t.Parallel()
 	db := setup(t)
@@ -246,7 +247,7 @@ func TestPasswordFlood(t *testing.T) {
 	ctx, cancel := context.WithCancel(db.Ctx)
 	cancel()
 	if _, err := svc.Auth.Login(ctx, "calm", socialtest.Password); err == nil {
-		t.Error("a log-in that nobody waits for any more succeeded")
+		t.Error("a log-in with a canceled context succeeded")
 	}
 	var wg sync.WaitGroup
 	errs := make(chan error, 1000)
@@ -292,7 +293,7 @@ func userNames(users []social.User) string {
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	if _, err := app.New(nil, app.Options{}); err == nil {
-		t.Error("New took no client")
+		t.Error("New accepted a nil client")
 	}
 	b := setup(t)
 	if _, err := app.New(b.DB, app.Options{Hashers: -1}); err == nil || !strings.Contains(err.Error(), "Hashers") {

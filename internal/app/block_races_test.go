@@ -17,7 +17,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// If a block and a follow coincide, the block wins, whichever is first.
+// If a block and a follow run at the same time, the block wins, whichever is first.
 func TestBlockBeatsFollow(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, other *bundle) {
@@ -46,17 +46,17 @@ func TestBlockBeatsFollow(t *testing.T) {
 					t.Fatalf("round %d: %s is left", round, key)
 				}
 			}
-			b.do(b.Relations.Unblock(b.Ctx, ada, bob))
+			b.must(b.Relations.Unblock(b.Ctx, ada, bob))
 		}
 	})
 }
 
-// On a Cluster a follow is a sequence of commands. A block that has ended the follows before this
-// one is written ends it, too.
+// On a Cluster a follow is a sequence of commands. A block that ends the follows in the middle of
+// this sequence also ends the new follow.
 func TestFollowIsReadAgain(t *testing.T) {
 	t.Parallel()
 	ada, bob := social.User{ID: 1, Name: "ada"}, social.User{ID: 2, Name: "bob"}
-	b := meddle(t, func(other *bundle) { other.do(other.Relations.Block(other.Ctx, ada, bob, time.Time{})) }, "ZADD", storage.FollowingKey(2))
+	b := interceptFirst(t, func(other *bundle) { other.must(other.Relations.Block(other.Ctx, ada, bob, time.Time{})) }, "ZADD", storage.FollowingKey(2))
 	b.NewUser("ada")
 	b.NewUser("bob")
 	if err := b.Follows.Follow(b.Ctx, bob, ada); !errors.Is(err, people.ErrBlocked) {
@@ -96,14 +96,13 @@ func TestBlocksAtOnce(t *testing.T) {
 			score := b.Redis("ZSCORE", storage.BlockedKey(ada.ID), storage.Itoa(bob.ID))
 			reverse := b.Redis("ZSCORE", storage.BlockersKey(bob.ID), storage.Itoa(ada.ID))
 			if score != reverse {
-				t.Fatalf("the block ends at %q, and at %q", score, reverse)
+				t.Fatalf("the block ends at %q for the blocker and at %q for the blocked user", score, reverse)
 			}
 		}
 	})
 }
 
-// A process that dies in the middle of a block leaves a state that repeating or ending the block
-// repairs.
+// If a process dies in the middle of a block, repeating or ending the block repairs the state.
 func TestBlockCutShort(t *testing.T) {
 	t.Parallel()
 	socialtest.OnEach(t, func(t *testing.T, client rueidis.Client) {
@@ -111,37 +110,37 @@ func TestBlockCutShort(t *testing.T) {
 		ada, bob := b.NewUser("ada"), b.NewUser("bob")
 		b.Connect(bob, ada)
 		b.Redis("ZADD", storage.BlockedKey(ada.ID), "+inf", storage.Itoa(bob.ID))
-		b.do(b.Relations.Block(b.Ctx, ada, bob, time.Time{}))
+		b.must(b.Relations.Block(b.Ctx, ada, bob, time.Time{}))
 		if got := b.relation(bob, ada); got != "blocked by" {
-			t.Errorf("repeated: %q", got)
+			t.Errorf("after Block again: relation %q, want blocked by", got)
 		}
 		b.Redis("ZREM", storage.BlockedKey(ada.ID), storage.Itoa(bob.ID))
-		b.do(b.Relations.Unblock(b.Ctx, ada, bob))
+		b.must(b.Relations.Unblock(b.Ctx, ada, bob))
 		if got := b.relation(bob, ada); got != "" {
-			t.Errorf("ended: %q", got)
+			t.Errorf("after Unblock: relation %q, want none", got)
 		}
 	})
 }
 
-// A block that is ended at once has still ended the follows, even while a post of one of the two is
-// being fanned out. The timelines are cleared once that post has arrived.
+// A block that is ended at once has still ended the follows, even while posts of both users are
+// being fanned out. The home timelines are cleared after the fan-out.
 func TestUnblockAtOnce(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, other *bundle) {
 		ada, bob := b.friends()
 		byAda, byBob := b.Publish(ada, "from ada"), b.Publish(bob, "from bob")
 		both := storage.Itoa(byBob) + " " + storage.Itoa(byAda)
-		if one, two := b.home(ada), b.home(bob); one != both || two != both {
-			t.Fatalf("before: %q and %q", one, two)
+		if adaHome, bobHome := b.home(ada), b.home(bob); adaHome != both || bobHome != both {
+			t.Fatalf("home timelines before the block: %q and %q, want %q", adaHome, bobHome, both)
 		}
-		for _, id := range []int64{byAda, byBob} { // as if another process were working on them
+		for _, id := range []int64{byAda, byBob} { // as if another process were fanning them out
 			b.Keep(b.PostTask(id))
 		}
-		b.do(b.Relations.Block(b.Ctx, ada, bob, time.Time{}))
+		b.must(b.Relations.Block(b.Ctx, ada, bob, time.Time{}))
 		if got := b.relation(bob, ada); got != "blocked by" {
-			t.Errorf("blocked: %q", got)
+			t.Errorf("after Block: relation %q, want blocked by", got)
 		}
-		b.do(other.Relations.Unblock(b.Ctx, ada, bob))
+		b.must(other.Relations.Unblock(b.Ctx, ada, bob))
 		b.wantNoRelation(ada, bob)
 		b.Redis("ZREM", storage.Tasks, b.PostTask(byAda), b.PostTask(byBob))
 		b.Eventually("the home timelines to be cleared", func() bool {
@@ -150,20 +149,19 @@ func TestUnblockAtOnce(t *testing.T) {
 	})
 }
 
-// Ending a block ends the follows first: a process that died during the block may have left them.
+// Unblock ends the follows first, because a process that died in Block may have left them.
 func TestUnblockAfterBlockCutShort(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, _ *bundle) {
 		ada, bob := b.friends()
 		b.Redis("ZADD", storage.BlockedKey(ada.ID), "+inf", storage.Itoa(bob.ID))
-		b.do(b.Relations.Unblock(b.Ctx, ada, bob))
+		b.must(b.Relations.Unblock(b.Ctx, ada, bob))
 		b.wantNoRelation(ada, bob)
 	})
 }
 
-// Unfinished work of a block is completed even after the block has ended, whether the server still
-// remembers the block or not. A later follow stays. So do follows that precede a block that was
-// never written.
+// An unfinished block task is completed even after the block has expired, whether or not the block
+// is still stored. A later follow stays, and so do the follows if the block was never written.
 func TestBlockEndsBeforeItsTask(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, _ *bundle) {
@@ -179,15 +177,15 @@ func TestBlockEndsBeforeItsTask(t *testing.T) {
 			b.Leave(fmt.Sprintf("timed_block:%d:%d:%d", pair[0].ID, pair[1].ID, end.Unix()))
 		}
 		leave(users[3])
-		b.do(b.RetryTasks(b.Ctx))
+		b.must(b.RetryTasks(b.Ctx))
 		b.Clock.Advance(25 * time.Hour)
 		b.Redis("ZADD", storage.BlockedKey(users[0][0].ID), storage.Seconds(end), storage.Itoa(users[0][1].ID))
-		b.do(b.Follows.Unfollow(b.Ctx, users[2][0], users[2][1]))
-		b.do(b.Follows.Follow(b.Ctx, users[2][0], users[2][1]))
+		b.must(b.Follows.Unfollow(b.Ctx, users[2][0], users[2][1]))
+		b.must(b.Follows.Follow(b.Ctx, users[2][0], users[2][1]))
 		for _, pair := range users[:3] {
 			leave(pair)
 		}
-		b.do(b.RetryTasks(b.Ctx))
+		b.must(b.RetryTasks(b.Ctx))
 		b.wantNoTasks()
 		for i, want := range []string{"", "", "following", "followed by, following"} {
 			got := strings.Split(b.relation(users[i][0], users[i][1]), ", ")
@@ -205,11 +203,11 @@ func TestUnblockWithoutBlock(t *testing.T) {
 	twoProcesses(t, func(t *testing.T, b, _ *bundle) {
 		ada, bob := b.NewUser("ada"), b.NewUser("bob")
 		b.Connect(ada, bob)
-		b.do(b.Relations.Unblock(b.Ctx, ada, bob))
+		b.must(b.Relations.Unblock(b.Ctx, ada, bob))
 		b.Redis("ZADD", storage.BlockedKey(ada.ID), storage.Seconds(b.Clock.Now()), storage.Itoa(bob.ID))
-		b.do(b.Relations.Unblock(b.Ctx, ada, bob))
+		b.must(b.Relations.Unblock(b.Ctx, ada, bob))
 		if got := b.relation(ada, bob); got != "following" {
-			t.Errorf("ada and bob: %q", got)
+			t.Errorf("relation of ada and bob: %q, want following", got)
 		}
 	})
 }

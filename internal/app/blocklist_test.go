@@ -16,10 +16,10 @@ import (
 )
 
 // block blocks a value as an operator.
-func (b *bundle) block(kind blocklist.Kind, value string, lasts time.Duration) {
+func (b *bundle) block(kind blocklist.Kind, value string, duration time.Duration) {
 	b.T.Helper()
-	_, err := b.Blocklist.Add(b.Ctx, social.Operator, blocklist.Block{Kind: kind, Value: value}, lasts)
-	b.do(err)
+	_, err := b.Blocklist.Add(b.Ctx, social.Operator, blocklist.Block{Kind: kind, Value: value}, duration)
+	b.must(err)
 }
 
 // Blocked words and links are refused in posts, replies, edits, profiles and sign-ups, in any
@@ -44,24 +44,24 @@ func TestBlockedTexts(t *testing.T) {
 		_, err := b.Posts.Post(b.Ctx, ada, typed)
 		var invalid *social.InvalidError
 		if refused := errors.As(err, &invalid) && invalid.Field == "status"; refused == allowed {
-			t.Errorf("%q: %v", typed, err)
+			t.Errorf("Post(%q): %v, want allowed = %v", typed, err, allowed)
 		}
 	}
 	invalid := func(what string, err error) {
 		t.Helper()
 		if wrong := (*social.InvalidError)(nil); !errors.As(err, &wrong) {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: %v, want an InvalidError", what, err)
 		}
 	}
 	_, err := b.Posts.Reply(b.Ctx, ada, first, "casino")
 	invalid("a reply", err)
 	_, err = b.Posts.PostOnce(b.Ctx, ada, posts.Draft{Body: "look", Pictures: []media.Chosen{{Alt: "a casino"}}})
 	if wrong := (*social.InvalidError)(nil); !errors.As(err, &wrong) || wrong.Field != "alt" {
-		t.Errorf("the description of a picture: %v", err)
+		t.Errorf("the description of a picture: %v, want an InvalidError of alt", err)
 	}
 	err = b.Posts.Describe(b.Ctx, ada, first, posts.Description{Pictures: []media.Chosen{{Alt: "a casino"}}})
 	if wrong := (*social.InvalidError)(nil); !errors.As(err, &wrong) || wrong.Field != "alt" {
-		t.Errorf("the corrected description of a picture: %v", err)
+		t.Errorf("the edited description of a picture: %v, want an InvalidError of alt", err)
 	}
 	err = b.Posts.Edit(b.Ctx, ada, first, "another casino")
 	invalid("an edit", err)
@@ -71,9 +71,9 @@ func TestBlockedTexts(t *testing.T) {
 	_, err = b.SignUps.SignUp(b.Ctx, accounts.SignUp{Name: "best_casino", Password: "correct horse battery"})
 	invalid("a username", err)
 
-	b.do(b.Blocklist.Remove(b.Ctx, social.Operator, blocklist.Word, "CASINO"))
+	b.must(b.Blocklist.Remove(b.Ctx, social.Operator, blocklist.Word, "CASINO"))
 	if _, err := b.Posts.Post(b.Ctx, ada, "casino again"); err != nil {
-		t.Errorf("after the block: %v", err)
+		t.Errorf("a post after the block was removed: %v", err)
 	}
 	b.WantHealthy()
 }
@@ -90,22 +90,22 @@ func TestBlockedAddresses(t *testing.T) {
 	} {
 		ctx := social.WithAddress(b.Ctx, netip.MustParseAddr(from))
 		if _, err := b.Posts.Post(ctx, ada, "from "+from); errors.Is(err, social.ErrForbidden) != blocked {
-			t.Errorf("%s: %v", from, err)
+			t.Errorf("post from %s: %v, want blocked = %v", from, err, blocked)
 		}
 	}
 	if err := b.signUp("ben", "192.0.2.9", ""); !errors.Is(err, social.ErrForbidden) {
-		t.Errorf("sign-up: %v", err)
+		t.Errorf("sign-up from a blocked address: %v, want ErrForbidden", err)
 	}
 	b.Clock.Advance(time.Hour)
 	if err := b.signUp("ben", "192.0.2.9", ""); err != nil {
 		t.Errorf("sign-up after the block: %v", err)
 	}
 	if all, err := b.Blocklist.All(b.Ctx); err != nil || len(all) != 1 {
-		t.Errorf("%v, %v", all, err)
+		t.Errorf("blocks = %v, %v; want 1", all, err)
 	}
 	b.block(blocklist.Word, "x", 0) // removes expired blocks
 	if got := b.Redis("HLEN", "blocklist"); got != "2" {
-		t.Errorf("%s blocks are stored", got)
+		t.Errorf("%s blocks are stored, want 2", got)
 	}
 	b.WantHealthy()
 }
@@ -128,19 +128,19 @@ func TestBlocklistRules(t *testing.T) {
 	} {
 		_, err := b.Blocklist.Add(b.Ctx, social.Operator, blocklist.Block{Kind: blocklist.Kind(c[0]), Value: c[1]}, 0)
 		if invalid := (*social.InvalidError)(nil); !errors.As(err, &invalid) {
-			t.Errorf("%s: %v", c, err)
+			t.Errorf("Add(%s): %v, want an InvalidError", c, err)
 		}
 	}
 	for _, actor := range []social.Actor{0, ada.Actor(), social.Automatic} {
 		if _, err := b.Blocklist.Add(b.Ctx, actor, blocklist.Block{Kind: blocklist.Word, Value: "x"}, 0); !errors.Is(err, social.ErrForbidden) {
-			t.Errorf("actor %v adds: %v", actor, err)
+			t.Errorf("Add by actor %v: %v, want ErrForbidden", actor, err)
 		}
 		if err := b.Blocklist.Remove(b.Ctx, actor, blocklist.Word, "x"); !errors.Is(err, social.ErrForbidden) {
-			t.Errorf("actor %v removes: %v", actor, err)
+			t.Errorf("Remove by actor %v: %v, want ErrForbidden", actor, err)
 		}
 	}
 	if err := b.Blocklist.Remove(b.Ctx, social.Operator, blocklist.Word, "x"); !errors.Is(err, social.ErrNotFound) {
-		t.Errorf("what is not blocked: %v", err)
+		t.Errorf("Remove of a word that is not blocked: %v, want ErrNotFound", err)
 	}
 	args := []string{"HSET", "blocklist"}
 	for i := range blocklist.MaxOfKind {
@@ -148,12 +148,12 @@ func TestBlocklistRules(t *testing.T) {
 	}
 	b.Redis(args...)
 	if _, err := b.Blocklist.Add(b.Ctx, social.Operator, blocklist.Block{Kind: blocklist.Word, Value: "more"}, 0); err == nil {
-		t.Error("there is no bound")
+		t.Errorf("more than %d words are accepted", blocklist.MaxOfKind)
 	}
 	b.block(blocklist.Word, "w7", time.Hour) // an existing block gets an expiry
 	b.block(blocklist.Domain, "example.com", 0)
 	page, err := b.Audit.Read(b.Ctx, audit.Filter{}, "", 50)
 	if err != nil || len(page.Entries) != 2 {
-		t.Errorf("%v, %v", page.Entries, err)
+		t.Errorf("audit log: %v, %v; want 2 entries", page.Entries, err)
 	}
 }

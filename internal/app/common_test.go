@@ -17,12 +17,12 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// Followers in common are cached. A change made through this process shows at once; changes by
-// others show at once to a reader who has just made a change.
+// The number of common followers is cached. A change by this process shows at once; a change by
+// another process shows at once in reads with WithFresh.
 func TestCommonFollowersRemembered(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
-	counts := &tallying{Client: client, words: []string{"ZINTER"}}
+	counts := &commandCounter{Client: client, words: []string{"ZINTER"}}
 	b := on(t, counts, func(opt *app.Options) { opt.Invalidations = new(store.Invalidations) })
 	other := &bundle{socialtest.On(t, client)}
 	ada, star := b.NewUser("ada"), b.NewUser("star")
@@ -49,23 +49,23 @@ func TestCommonFollowersRemembered(t *testing.T) {
 	want("after two follows", 2, 1)
 	other.Connect(fans[2], ada)
 	other.Connect(fans[2], star)
-	want("after two follows elsewhere", 2, 0)
+	want("after two follows in another process", 2, 0)
 	fresh, err := b.Follows.CommonFollowers(social.WithFresh(b.Ctx), b.viewer(ada), star.ID)
 	if reads++; err != nil || fresh.N != 3 {
-		t.Errorf("bypassing the caches: %+v, %v", fresh, err)
+		t.Errorf("bypassing the cache: %+v, %v; want 3", fresh, err)
 	}
-	want("after that", 3, 0)
+	want("after bypassing the cache", 3, 0)
 	if err := b.Follows.Unfollow(b.Ctx, fans[0], star); err != nil {
 		t.Fatal(err)
 	}
-	want("after one has left", 2, 1)
+	want("after an unfollow", 2, 1)
 	if err := b.Relations.Block(b.Ctx, ada, fans[1], time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	want("after a block", 1, 1)
 }
 
-// For two users with very many followers, a thousand are examined.
+// If both users have more than a thousand followers, about a thousand are examined.
 func TestCommonFollowersBound(t *testing.T) {
 	t.Parallel()
 	socialtest.OnEach(t, func(t *testing.T, client rueidis.Client) {
@@ -81,7 +81,7 @@ func TestCommonFollowersBound(t *testing.T) {
 		}
 		common, err := b.Follows.CommonFollowers(b.Ctx, &social.Viewer{User: one}, two.ID)
 		if err != nil || !common.AtLeast || !slices.Contains([]int64{900, 1000}, common.N) {
-			t.Errorf("common = %+v, %v, want about a thousand or more", common, err)
+			t.Errorf("common = %+v, %v, want at least about a thousand", common, err)
 		}
 	})
 }

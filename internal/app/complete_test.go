@@ -28,7 +28,7 @@ func (b *bundle) names(viewer social.User, prefix string, n int) []string {
 	return names
 }
 
-func (b *bundle) wantComplete(missing ...string) {
+func (b *bundle) wantMissing(missing ...string) {
 	b.T.Helper()
 	var got []string
 	for term, err := range b.Completions.Completion().Missing(b.Ctx) {
@@ -58,45 +58,45 @@ func TestCompleteNames(t *testing.T) {
 		want(bob, "nobody", 10)
 		want(bob, "\xff", 10)
 		b.Connect(bob, adam)
-		b.Eventually("a follow changes the rank", func() bool { return slices.Equal(b.names(bob, "a", 10), []string{"Adam_1", "ada", "al"}) })
+		b.Eventually("the follow to change the rank", func() bool { return slices.Equal(b.names(bob, "a", 10), []string{"Adam_1", "ada", "al"}) })
 		want(bob, "a", 1, "Adam_1")
-		b.do(b.Follows.Unfollow(b.Ctx, bob, adam))
-		b.Eventually("the end of a follow changes the rank", func() bool { return slices.Equal(b.names(bob, "a", 1), []string{"ada"}) })
+		b.must(b.Follows.Unfollow(b.Ctx, bob, adam))
+		b.Eventually("the unfollow to change the rank", func() bool { return slices.Equal(b.names(bob, "a", 1), []string{"ada"}) })
 
-		b.do(b.Profiles.Edit(b.Ctx, al, accounts.UserProfile{DisplayName: "Ádalbert the 1st"}))
+		b.must(b.Profiles.Edit(b.Ctx, al, accounts.UserProfile{DisplayName: "Ádalbert the 1st"}))
 		want(bob, "adalb", 10, "al")
 		want(bob, "ada", 10, "ada", "al", "Adam_1")
 		al, err := b.Users.UserByName(b.Ctx, "al")
-		b.do(err)
-		b.do(b.Profiles.Edit(b.Ctx, al, accounts.UserProfile{DisplayName: "Zoe"}))
+		b.must(err)
+		b.must(b.Profiles.Edit(b.Ctx, al, accounts.UserProfile{DisplayName: "Zoe"}))
 		want(bob, "adalb", 10)
 		want(bob, "zo", 10, "al")
 		want(bob, "al", 10, "al")
 
-		b.do(b.Relations.Block(b.Ctx, ada, bob, time.Time{}))
+		b.must(b.Relations.Block(b.Ctx, ada, bob, time.Time{}))
 		want(bob, "ad", 10, "Adam_1")
 		want(ada, "b", 10)
-		b.do(b.Relations.Mute(b.Ctx, bob, adam, time.Time{}))
+		b.must(b.Relations.Mute(b.Ctx, bob, adam, time.Time{}))
 		want(bob, "ad", 10, "Adam_1")
-		b.do(b.Completions.Completion().Build(b.Ctx))
-		b.wantComplete()
+		b.must(b.Completions.Completion().Build(b.Ctx))
+		b.wantMissing()
 	})
 }
 
-// Hidden people, and display names of people already found, do not shorten an answer.
+// Hidden users, and users found by both username and display name, do not shorten the result.
 func TestCompleteBeyondHidden(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	viewer := b.NewUser("viewer")
 	for i := range 40 {
 		user := b.NewUser(fmt.Sprintf("ax%02d", i))
-		b.do(b.Profiles.Edit(b.Ctx, user, accounts.UserProfile{DisplayName: "a " + user.Name}))
+		b.must(b.Profiles.Edit(b.Ctx, user, accounts.UserProfile{DisplayName: "a " + user.Name}))
 		if i < 25 {
-			b.do(b.Relations.Block(b.Ctx, viewer, user, time.Time{}))
+			b.must(b.Relations.Block(b.Ctx, viewer, user, time.Time{}))
 		}
 	}
 	if got := b.names(viewer, "a", 8); len(got) != 8 {
-		t.Errorf("%q", got)
+		t.Errorf("names = %q, want 8", got)
 	}
 }
 
@@ -105,9 +105,9 @@ func TestCompleteTags(t *testing.T) {
 		ada := b.NewUser("ada")
 		want := func(prefix string, tags ...string) {
 			t.Helper()
-			b.Eventually(fmt.Sprintf("%q gives %q", prefix, tags), func() bool {
+			b.Eventually(fmt.Sprintf("%q to complete to %q", prefix, tags), func() bool {
 				got, err := b.Completions.CompleteTags(b.Ctx, prefix, 10)
-				b.do(err)
+				b.must(err)
 				return slices.Equal(got, tags)
 			})
 		}
@@ -118,27 +118,27 @@ func TestCompleteTags(t *testing.T) {
 		want("日", "日本語")
 		want("")
 		err := b.Posts.Edit(b.Ctx, ada, second, "#relay now")
-		b.do(err)
+		b.must(err)
 		b.Publish(ada, "#redis")
 		want("re", "redis", "recipe", "relay")
-		b.do(b.Posts.Delete(b.Ctx, ada, second))
+		b.must(b.Posts.Delete(b.Ctx, ada, second))
 		want("rel")
 		b.Publish(ada, "#relay again")
 		want("rel", "relay")
 		_, err = b.TrendRules.Set(b.Ctx, social.Operator, "redis", search.Blocked, "")
-		b.do(err)
+		b.must(err)
 		want("re", "recipe", "relay")
 		want("redis")
 		_, err = b.TrendRules.Set(b.Ctx, social.Operator, "redis", search.Usual, "")
-		b.do(err)
+		b.must(err)
 		want("redis", "redis")
-		b.do(b.Completions.Completion().Build(b.Ctx))
-		b.wantComplete()
+		b.must(b.Completions.Completion().Build(b.Ctx))
+		b.wantMissing()
 	})
 }
 
-// A database without completion indexes gets them. The build can be repeated after an interruption,
-// and missing entries are found and repaired.
+// Build creates missing completion indexes and can be repeated after an interruption. Missing
+// entries are found, and Rebuild repairs them.
 func TestCompletionsAreBuilt(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -149,29 +149,29 @@ func TestCompletionsAreBuilt(t *testing.T) {
 		users = append(users, load.NewUser{Name: fmt.Sprintf("user_%d", i), Joined: b.Clock.Now(), PasswordHash: "x"})
 	}
 	added, err := loader.AddUsers(b.Ctx, users)
-	b.do(err)
+	b.must(err)
 	b.Redis("SADD", "user:7777", "not a hash")
 	b.Redis("HSET", "users", "odd", "7777")
 	b.Redis("ZADD", "tag:hello", "7", "7") // as another version would
-	b.do(loader.AddFollows(b.Ctx, []load.NewFollow{{From: added[0].ID, To: added[700].ID, Time: b.Clock.Now()}}))
+	b.must(loader.AddFollows(b.Ctx, []load.NewFollow{{From: added[0].ID, To: added[700].ID, Time: b.Clock.Now()}}))
 
 	cut, cancel := context.WithCancel(b.Ctx)
 	cancel()
 	if err := b.Completions.Completion().Build(cut); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	b.do(b.Completions.Completion().Build(b.Ctx))
+	b.must(b.Completions.Completion().Build(b.Ctx))
 	if got := b.names(social.User{}, "user", 2); !slices.Equal(got, []string{"user_700", "user_0"}) {
-		t.Errorf("%q", got)
+		t.Errorf("names = %q, want user_700 and user_0", got)
 	}
 	if tags, err := b.Completions.Completion().Tags(b.Ctx, "he", 5); err != nil || !slices.Equal(tags, []string{"hello"}) {
-		t.Error(tags, err)
+		t.Errorf("tags = %q, %v; want hello", tags, err)
 	}
-	b.wantComplete()
+	b.wantMissing()
 	b.Redis("HDEL", "{names}.content", "user_3")
 	b.Redis("ZREM", "{names}", "user_3\t1")
 	b.Redis("DEL", "{tags}", "{tags}.content")
-	b.wantComplete("#hello", "@user_3")
-	b.do(b.Completions.Completion().Rebuild(b.Ctx))
-	b.wantComplete()
+	b.wantMissing("#hello", "@user_3")
+	b.must(b.Completions.Completion().Rebuild(b.Ctx))
+	b.wantMissing()
 }

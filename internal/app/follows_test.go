@@ -36,10 +36,10 @@ func TestFollow(t *testing.T) {
 		}
 	}
 	if err := b.Follows.Follow(b.Ctx, one, one); !errors.Is(err, social.ErrSelfFollow) {
-		t.Errorf("following oneself: %v", err)
+		t.Errorf("following oneself: %v, want ErrSelfFollow", err)
 	}
 	if err := b.Follows.Follow(b.Ctx, one, social.User{ID: 77}); !errors.Is(err, social.ErrNotFound) {
-		t.Errorf("following nobody: %v", err)
+		t.Errorf("following a missing user: %v, want ErrNotFound", err)
 	}
 	b.WantHealthy()
 	for range 2 {
@@ -48,11 +48,11 @@ func TestFollow(t *testing.T) {
 		}
 	}
 	if n := b.Redis("EXISTS", "following:1") + b.Redis("EXISTS", "followers:2"); n != "00" {
-		t.Errorf("something is left: %s", n)
+		t.Errorf("keys are left: EXISTS = %s, want 00", n)
 	}
 }
 
-// An unfollow also hides posts that their author's list has lost.
+// An unfollow also hides posts that are missing from their author's list.
 func TestUnfollowWithDamagedProfile(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -63,10 +63,10 @@ func TestUnfollowWithDamagedProfile(t *testing.T) {
 	if err := b.Follows.Unfollow(b.Ctx, one, two); err != nil {
 		t.Fatal(err)
 	}
-	b.wantOnHome("after the end of the follow", one, kept)
+	b.wantOnHome("after the unfollow", one, kept)
 }
 
-// Follows and unfollows in any order give the same result as in a model.
+// Follows and unfollows in any order give the same result as a model.
 func TestFollowProperty(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -110,7 +110,7 @@ func followProperty(t *testing.T, b *bundle) {
 			sameNames(rt, user.Name+" follows", b.allPeople(b.Follows.Following, user.ID, 3), following)
 			counts, err := b.Follows.Counts(b.Ctx, user.ID)
 			if err != nil || counts.Followers != int64(len(followers)) || counts.Following != int64(len(following)) {
-				rt.Fatalf("counts of %s = %+v, %v", user.Name, counts, err)
+				rt.Fatalf("counts of %s = %+v, %v; want %d followers, %d following", user.Name, counts, err, len(followers), len(following))
 			}
 		}
 	})
@@ -128,7 +128,7 @@ func sameNames(rt *rapid.T, what string, got, want []string) {
 
 type peopleFunc = func(ctx context.Context, v *social.Viewer, uid int64, cursor string, limit int) (social.People, error)
 
-// allPeople reads all pages.
+// allPeople returns the names on all pages of a list.
 func (b *bundle) allPeople(list peopleFunc, uid int64, limit int) []string {
 	b.T.Helper()
 	var names []string
@@ -146,8 +146,8 @@ func (b *bundle) allPeople(list peopleFunc, uid int64, limit int) []string {
 	}
 }
 
-// After concurrent changes of the same follows, both directions agree. On a Cluster no script spans
-// the two.
+// After concurrent follows and unfollows, both directions of the follow agree. On a Cluster no
+// script can change both.
 func TestFollowAtOnce(t *testing.T) {
 	t.Parallel()
 	socialtest.OnEach(t, func(t *testing.T, client rueidis.Client) {
@@ -182,7 +182,7 @@ func TestPeoplePaging(t *testing.T) {
 		b.Connect(fan, star)
 		want[fan.Name] = true
 		if i%7 == 0 {
-			b.Clock.Advance(1e9) // many share a second
+			b.Clock.Advance(1e9) // several follows have the same time
 		}
 	}
 	// The last user of each page unfollows before the next page is read.
@@ -194,7 +194,7 @@ func TestPeoplePaging(t *testing.T) {
 		}
 		for _, user := range people.Users {
 			if seen[user.Name] {
-				t.Errorf("%s comes twice", user.Name)
+				t.Errorf("%s is listed twice", user.Name)
 			}
 			seen[user.Name] = true
 		}
@@ -243,7 +243,7 @@ func TestCommonFollowers(t *testing.T) {
 	})
 }
 
-// FuzzPeopleCursor looks for a cursor that is neither refused nor a valid position.
+// FuzzPeopleCursor checks that a cursor is either accepted or refused with an InvalidError.
 func FuzzPeopleCursor(f *testing.F) {
 	for _, cursor := range []string{"", "1700000000-12", "1.5-2", "-", "+inf-0"} {
 		f.Add(cursor)
@@ -260,17 +260,17 @@ func FuzzPeopleCursor(f *testing.F) {
 	})
 }
 
-// Waiting tasks of other kinds, however many, do not keep an unfollow from being completed.
+// Many pending tasks of other kinds do not prevent the completion of an unfollow.
 func TestUnfollowAmongTasks(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ada, ben := b.NewUser("ada"), b.NewUser("ben")
-	b.do(b.Follows.Follow(b.Ctx, ada, ben))
+	b.must(b.Follows.Follow(b.Ctx, ada, ben))
 	var others []string
 	for i := range 2000 {
 		others = append(others, fmt.Sprint("mail:", i))
 	}
 	b.Keep(others...)
-	b.do(b.Follows.Unfollow(b.Ctx, ada, ben))
-	b.Eventually("the unfollow does not end", func() bool { return b.Redis("ZCARD", storage.Tasks) == "2000" })
+	b.must(b.Follows.Unfollow(b.Ctx, ada, ben))
+	b.Eventually("the unfollow to end", func() bool { return b.Redis("ZCARD", storage.Tasks) == "2000" })
 }

@@ -17,7 +17,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// merging returns a process that merges authors with three or more followers.
+// merging returns a process that merges the posts of authors with three or more followers.
 func merging(t *testing.T, url string) *socialtest.Bundle {
 	t.Helper()
 	return socialtest.Watched(t, url, func(opt *app.Options) { opt.CelebrityFollowers = 2 })
@@ -50,13 +50,13 @@ func wantHome(t *testing.T, b *socialtest.Bundle, reader social.User, want ...in
 			t.Fatal(err)
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("%s reads %v, %d at a time; want %v", reader.Name, got, limit, want)
+			t.Errorf("home timeline of %s, %d posts per page: %v, want %v", reader.Name, limit, got, want)
 		}
 	}
 }
 
-// crowdOf makes n users follow author.
-func crowdOf(b *socialtest.Bundle, author social.User, n int) (all []social.User) {
+// addFollowers creates n followers of author.
+func addFollowers(b *socialtest.Bundle, author social.User, n int) (all []social.User) {
 	for i := range n {
 		all = append(all, b.NewUser(fmt.Sprintf("%s_fan%d", author.Name, i)))
 		b.Connect(all[i], author)
@@ -67,9 +67,9 @@ func crowdOf(b *socialtest.Bundle, author social.User, n int) (all []social.User
 func TestMergedAuthors(t *testing.T) {
 	t.Parallel()
 	url := redistest.Cluster(t, 3).URL()
-	b, elsewhere := merging(t, url), merging(t, url)
+	b, peer := merging(t, url), merging(t, url)
 	star, other := b.NewUser("star"), b.NewUser("other")
-	fans := crowdOf(b, star, 2)
+	fans := addFollowers(b, star, 2)
 	reader := fans[0]
 	b.Connect(reader, other)
 	wantHome(t, b, reader) // the home timeline exists now
@@ -86,11 +86,11 @@ func TestMergedAuthors(t *testing.T) {
 		t.Fatalf("the list has %q, want %q", got, want)
 	}
 	wantHome(t, b, reader, second, between, first, pushed)
-	wantHome(t, elsewhere, reader, second, between, first, pushed)
+	wantHome(t, peer, reader, second, between, first, pushed)
 	wantHome(t, b, late, second, first, pushed)
 	wantHome(t, b, star, second, first, pushed)
 
-	// Without WithFresh, this process sees its own writes at once.
+	// This process sees its own writes at once, even without WithFresh.
 	third := b.Publish(star, "and again")
 	if page, err := b.Timelines.Home(b.Ctx, reader.ID, 0, 2); err != nil || !slices.Equal(page.IDs, []int64{third, second}) {
 		t.Errorf("after a post: %+v, %v", page, err)
@@ -101,12 +101,12 @@ func TestMergedAuthors(t *testing.T) {
 	if page, err := b.Timelines.Home(b.Ctx, reader.ID, 0, 2); err != nil || !slices.Equal(page.IDs, []int64{second, between}) {
 		t.Errorf("after a deletion: %+v, %v", page, err)
 	}
-	elsewhere.Eventually("the other process to see it", func() bool {
-		page, err := elsewhere.Timelines.Home(elsewhere.Ctx, reader.ID, 0, 2)
+	peer.Eventually("the other process to see the deletion", func() bool {
+		page, err := peer.Timelines.Home(peer.Ctx, reader.ID, 0, 2)
 		return err == nil && slices.Equal(page.IDs, []int64{second, between})
 	})
 
-	// A reply goes to those who follow both, using the smaller set of followers.
+	// A reply is delivered to users who follow both authors.
 	answer, err := b.Posts.Reply(b.Ctx, star, between, "an answer")
 	if err != nil {
 		t.Fatal(err)
@@ -128,11 +128,11 @@ func TestMergedAuthors(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantHome(t, b, late)
-	// An author who is merged once stays merged.
+	// A merged author stays merged.
 	last := b.Publish(star, "to two again")
 	wantHome(t, b, reader, last, answer.ID, second, between, first, pushed)
 	if got := b.Redis("LPOS", storage.HomeKey(reader.ID), storage.Itoa(last)); got != "" {
-		t.Error("a later post was put on a list")
+		t.Error("a later post of a merged author is on a home list")
 	}
 	b.WantHealthy()
 
@@ -141,20 +141,20 @@ func TestMergedAuthors(t *testing.T) {
 	}
 	found := 0
 	if _, err := check.Repair(b.Ctx, b.App, check.Options{Report: func(check.Problem) { found++ }}); err != nil || found != 3 {
-		t.Errorf("the check found %d problems of 3: %v", found, err)
+		t.Errorf("the check found %d problems, want 3: %v", found, err)
 	}
 	b.WantHealthy()
 	wantHome(t, b, reader, last, answer.ID, second, between, first, pushed)
 }
 
-// An author gets too many followers while several processes post and others read page after page:
-// everybody sees all posts, each once, and no page is out of order.
+// An author exceeds CelebrityFollowers while several processes post and others read page after
+// page. Readers see all posts, each once and in order.
 func TestSwitchToMerged(t *testing.T) {
 	t.Parallel()
 	url := redistest.Cluster(t, 3).URL()
 	b := merging(t, url)
 	star, other := b.NewUser("star"), b.NewUser("other")
-	readers := crowdOf(b, star, 2)
+	readers := addFollowers(b, star, 2)
 	for _, reader := range readers {
 		b.Connect(reader, other)
 		wantHome(t, b, reader)
@@ -190,18 +190,18 @@ func TestSwitchToMerged(t *testing.T) {
 					return
 				}
 				if !slices.IsSortedFunc(got, func(a, b int64) int { return int(b - a) }) || len(slices.Compact(slices.Clone(got))) != len(got) {
-					t.Errorf("out of order, or twice: %v", got)
+					t.Errorf("posts are out of order or duplicated: %v", got)
 				}
 				for _, id := range before {
 					if !slices.Contains(got, id) {
-						t.Errorf("%s misses post %d, which was acknowledged before", reader.Name, id)
+						t.Errorf("%s does not see post %d, which was published before the read", reader.Name, id)
 					}
 				}
 			}
 		})
 	}
-	b.Eventually("some posts", func() bool { mu.Lock(); defer mu.Unlock(); return len(posted) > 30 })
-	b.Connect(b.NewUser("third"), star) // now there are too many followers
+	b.Eventually("more than 30 posts", func() bool { mu.Lock(); defer mu.Unlock(); return len(posted) > 30 })
+	b.Connect(b.NewUser("third"), star) // one more than CelebrityFollowers
 	writers.Wait()
 	done.Store(true)
 	pagers.Wait()
@@ -212,7 +212,7 @@ func TestSwitchToMerged(t *testing.T) {
 	}
 	first := b.Redis("ZSCORE", "celebrities", storage.Itoa(star.ID))
 	if length := b.Redis("LLEN", storage.HomeKey(readers[0].ID)); first == "" || length == "101" {
-		t.Errorf("nothing was merged: from %q on, the list has %s entries", first, length)
+		t.Errorf("no post was merged: the first merged post is %q, the list has %s entries", first, length)
 	}
 	b.WantHealthy()
 }
@@ -231,21 +231,21 @@ func TestHomeExpires(t *testing.T) {
 	b.WantHealthy()
 	wantHome(t, b, ada, one)
 	if got := b.Redis("LRANGE", key, "0", "-1"); got != fmt.Sprint(one, 0) {
-		t.Errorf("the list has %q", got)
+		t.Errorf("the list has %q, want %q", got, fmt.Sprint(one, 0))
 	}
 	if got := b.Redis("TTL", key); got != "2592000" && got != "2591999" {
-		t.Errorf("it expires after %s seconds", got)
+		t.Errorf("the list expires after %s seconds, want 30 days", got)
 	}
 	// Other views on the same day do not postpone the expiry.
 	b.Redis("EXPIRE", key, "1000")
 	wantHome(t, b, ada, one)
 	if got := b.Redis("TTL", key); len(got) > 4 {
-		t.Errorf("after another view it expires after %s seconds", got)
+		t.Errorf("after another view the list expires after %s seconds, want at most 1000", got)
 	}
-	// Another process does not know of that view.
+	// The first view in another process postpones the expiry.
 	wantHome(t, socialtest.Watched(t, url), ada, one)
 	if got := b.Redis("TTL", key); len(got) < 7 {
-		t.Errorf("after the first view in another process it expires after %s seconds", got)
+		t.Errorf("after the first view in another process the list expires after %s seconds, want 30 days", got)
 	}
 	b.Redis("DEL", key)
 	two := b.Publish(bob, "two")
@@ -264,35 +264,35 @@ func TestHomeExpires(t *testing.T) {
 		t.Fatal("a post has created a list")
 	}
 	wantHome(t, b, ada, own.ID, reply.ID, two, one)
-	// A later page of a list that has expired.
+	// The list expires before a later page is read.
 	b.Redis("DEL", key)
 	if page, err := b.Timelines.Home(b.Ctx, ada.ID, reply.ID, 1); err != nil || !slices.Equal(page.IDs, []int64{two}) {
-		t.Errorf("a later page is %+v, %v", page, err)
+		t.Errorf("a later page = %+v, %v", page, err)
 	}
-	// A process died while making the list.
+	// A process has died while it was creating the list.
 	b.Redis("DEL", key)
 	b.Redis("RPUSH", key, storage.Itoa(own.ID), "-77")
 	wantHome(t, b, ada, own.ID, reply.ID, two, one)
-	// A list of a single server.
+	// The list was written on a single server, without the end marker 0.
 	b.Redis("DEL", key)
 	b.Redis("RPUSH", key, storage.Itoa(own.ID))
 	wantHome(t, b, ada, own.ID, reply.ID, two, one)
 	b.Redis("LREM", key, "0", "0")
 	if page, err := b.Timelines.Home(b.Ctx, ada.ID, two, 5); err != nil || !slices.Equal(page.IDs, []int64{one}) || b.Redis("LINDEX", key, "-1") != "0" {
-		t.Errorf("a later page is %+v, %v", page, err)
+		t.Errorf("a later page = %+v, %v", page, err)
 	}
-	// A timeline without posts is not made again for each view.
+	// The list of an empty timeline is not created again for each view.
 	newcomer := b.NewUser("new")
 	wantHome(t, b, newcomer)
 	if got := b.Redis("LRANGE", storage.HomeKey(newcomer.ID), "0", "-1"); got != "0" {
-		t.Errorf("an empty home timeline is %q", got)
+		t.Errorf("the list of an empty home timeline is %q, want 0", got)
 	}
 	wantHome(t, b, newcomer)
 	b.WantHealthy()
 }
 
-// Home timelines expire all the time while people post, follow and delete. Afterwards nobody lacks
-// a post, or has a post of somebody they do not follow.
+// Home timelines expire repeatedly while people post, follow and delete. In the end every reader
+// has exactly the posts of the authors they follow.
 func TestHomeExpiresMeanwhile(t *testing.T) {
 	t.Parallel()
 	url := redistest.Cluster(t, 3).URL()
@@ -340,11 +340,11 @@ func TestHomeExpiresMeanwhile(t *testing.T) {
 			}
 		})
 	}
-	unsteady := merging(t, url)
+	toggling := merging(t, url)
 	others.Go(func() {
 		for !done.Load() {
-			err := unsteady.Follows.Unfollow(unsteady.Ctx, readers[3], authors[3])
-			err = errors.Join(err, unsteady.Follows.Follow(unsteady.Ctx, readers[3], authors[3]), unsteady.Follows.Unfollow(unsteady.Ctx, readers[3], authors[3]))
+			err := toggling.Follows.Unfollow(toggling.Ctx, readers[3], authors[3])
+			err = errors.Join(err, toggling.Follows.Follow(toggling.Ctx, readers[3], authors[3]), toggling.Follows.Unfollow(toggling.Ctx, readers[3], authors[3]))
 			if err != nil {
 				t.Error(err)
 			}
@@ -354,9 +354,9 @@ func TestHomeExpiresMeanwhile(t *testing.T) {
 	done.Store(true)
 	others.Wait()
 	for i, reader := range readers {
-		seen := min(i+1, 3) // in the end, the last reader does not follow the last author
+		followed := min(i+1, 3) // the last reader does not follow the last author
 		var all []int64
-		for _, posts := range want[:seen] {
+		for _, posts := range want[:followed] {
 			all = append(all, posts...)
 		}
 		slices.Sort(all)
@@ -365,7 +365,8 @@ func TestHomeExpiresMeanwhile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// A post deleted while the list was being made may remain on it; nobody sees it.
+		// A post that was deleted while the list was being created may remain on the list, but is
+		// not shown.
 		posts, err := b.Posts.Posts(b.Ctx, got...)
 		if err != nil {
 			t.Fatal(err)
@@ -375,13 +376,13 @@ func TestHomeExpiresMeanwhile(t *testing.T) {
 			got = append(got, post.ID)
 		}
 		if !slices.Equal(got, all) {
-			t.Errorf("%s has\n%v, want\n%v", reader.Name, got, all)
+			t.Errorf("the home timeline of %s is\n%v\nwant\n%v", reader.Name, got, all)
 		}
 	}
 }
 
-// homeReader returns a reader on a Cluster who follows n authors; merged reports whether these are
-// merged.
+// homeReader returns a reader on a Cluster who follows n authors. If merged is true, the authors
+// are merged.
 func homeReader(b *testing.B, n int, merged bool) (*socialtest.Bundle, *social.Viewer) {
 	b.Helper()
 	s := socialtest.Watched(b, redistest.Cluster(b, 3).URL())
@@ -412,8 +413,8 @@ func homeReader(b *testing.B, n int, merged bool) (*socialtest.Bundle, *social.V
 	return s, v
 }
 
-// BenchmarkHome reads the first page of a cached home timeline of a reader who follows a number of
-// merged authors, and of a reader whose cache is lost.
+// BenchmarkHome reads the first page of a cached home timeline of a reader who follows merged
+// authors.
 func BenchmarkHome(b *testing.B) {
 	for _, n := range []int{0, 5, 50, 200} {
 		b.Run(fmt.Sprint("merged=", n), func(b *testing.B) {

@@ -22,8 +22,8 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// twoProcesses runs a test on a single server and on a Cluster, with two processes that have all of
-// their caches.
+// twoProcesses runs a test on a single server and on a Cluster, with two processes that use all
+// caches.
 func twoProcesses(t *testing.T, test func(t *testing.T, b, other *bundle)) {
 	for name, url := range map[string]func(t *testing.T) string{
 		"single":  func(t *testing.T) string { return redistest.DB(t).URL() },
@@ -31,9 +31,9 @@ func twoProcesses(t *testing.T, test func(t *testing.T, b, other *bundle)) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			at := url(t)
-			// Only one of them does background work: b.RetryTasks waits for what it has started.
-			test(t, &bundle{socialtest.Watched(t, at)}, &bundle{socialtest.Watched(t, at, noJobs)})
+			dbURL := url(t)
+			// Only b runs background jobs, so that b.RetryTasks can wait for all of them.
+			test(t, &bundle{socialtest.Watched(t, dbURL)}, &bundle{socialtest.Watched(t, dbURL, noJobs)})
 		})
 	}
 }
@@ -48,8 +48,8 @@ func (b *bundle) item(user social.User, id int64) timeline.Item {
 	return item
 }
 
-// do fails the test on an error.
-func (b *bundle) do(err error) {
+// must fails the test if err is not nil.
+func (b *bundle) must(err error) {
 	b.T.Helper()
 	if err != nil {
 		b.T.Fatal(err)
@@ -68,41 +68,41 @@ func TestLike(t *testing.T) {
 		ada, bob, eve := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("eve")
 		id := b.Publish(ada, "hello")
 		repost, err := b.Posts.Repost(b.Ctx, eve, id)
-		b.do(err)
+		b.must(err)
 		likes := func(user social.User, want int64, marked bool) {
 			t.Helper()
 			item := b.item(user, id)
 			if item.Post.Counts.Likes != want || item.Marks&social.MarkLiked != 0 != marked {
-				t.Errorf("%s sees %d likes, own %v; want %d, %v", user.Name, item.Post.Counts.Likes, item.Marks&social.MarkLiked != 0, want, marked)
+				t.Errorf("%s sees %d likes, own like %v; want %d, %v", user.Name, item.Post.Counts.Likes, item.Marks&social.MarkLiked != 0, want, marked)
 			}
 		}
 		likes(bob, 0, false)
-		for range 2 { // the second changes nothing, not even the time
-			b.do(b.Reactions.Like(b.Ctx, bob, id))
+		for range 2 { // a second like changes nothing, not even the time
+			b.must(b.Reactions.Like(b.Ctx, bob, id))
 			b.Clock.Advance(time.Minute)
 			likes(bob, 1, true)
 			likes(ada, 1, false)
 		}
 		if score := b.Redis("ZSCORE", storage.LikedKey(bob.ID), storage.Itoa(id)); score != "1700000000" {
-			t.Errorf("liked at %q", score)
+			t.Errorf("liked at %q, want 1700000000", score)
 		}
-		b.do(b.Reactions.Like(b.Ctx, eve, repost.ID)) // her repost
+		b.must(b.Reactions.Like(b.Ctx, eve, repost.ID)) // through the repost
 		likes(eve, 2, true)
-		b.Eventually("another process does not see the likes", func() bool {
+		b.Eventually("the other process to see the likes", func() bool {
 			item := other.item(eve, id)
 			return item.Post.Counts.Likes == 2 && item.Marks == social.MarkLiked|social.MarkReposted
 		})
 		for _, page := range []int64{id, repost.ID} {
 			people, err := b.Reactions.Likers(b.Ctx, b.viewer(ada), page, "", 10)
-			if b.do(err); userNames(people.Users) != "eve bob" {
-				t.Errorf("likers of %d: %s", page, userNames(people.Users))
+			if b.must(err); userNames(people.Users) != "eve bob" {
+				t.Errorf("likers of %d: %s, want eve bob", page, userNames(people.Users))
 			}
 		}
 		for range 2 {
-			b.do(b.Reactions.Unlike(b.Ctx, eve, repost.ID))
+			b.must(b.Reactions.Unlike(b.Ctx, eve, repost.ID))
 			likes(eve, 1, false)
 		}
-		b.do(b.Reactions.Unlike(b.Ctx, bob, id))
+		b.must(b.Reactions.Unlike(b.Ctx, bob, id))
 		likes(bob, 0, false)
 		for _, key := range []string{storage.LikersKey(id), storage.LikedKey(bob.ID), storage.LikedKey(eve.ID), storage.LikersKey(repost.ID)} {
 			if b.Redis("EXISTS", key) != "0" {
@@ -119,14 +119,14 @@ func TestLikeRefuses(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, other *bundle) {
 		ada, bob := b.NewUser("ada"), b.NewUser("bob")
-		gone, hidden := b.Publish(ada, "gone"), b.Publish(ada, "hidden")
-		b.repost(1000, gone, bob)
-		b.item(bob, gone)
-		b.Redis("HSET", storage.PostKey(gone), "deleted", "1700000000")
+		deleted, hidden := b.Publish(ada, "deleted"), b.Publish(ada, "hidden")
+		b.repost(1000, deleted, bob)
+		b.item(bob, deleted)
+		b.Redis("HSET", storage.PostKey(deleted), "deleted", "1700000000")
 		b.Redis("SET", storage.PostKey(2000), "not a post")
-		b.do(other.Relations.Block(b.Ctx, ada, bob, time.Time{}))
-		b.Eventually("the block is not seen", func() bool { return b.viewer(bob).Sees(ada.ID) == social.Hidden })
-		for _, id := range []int64{0, -1, 77, 1 << 60, gone, hidden, 1000, 2000} {
+		b.must(other.Relations.Block(b.Ctx, ada, bob, time.Time{}))
+		b.Eventually("the block to take effect", func() bool { return b.viewer(bob).Sees(ada.ID) == social.Hidden })
+		for _, id := range []int64{0, -1, 77, 1 << 60, deleted, hidden, 1000, 2000} {
 			for name, act := range map[string]func(context.Context, social.User, int64) error{"like": b.Reactions.Like, "bookmark": b.Reactions.Bookmark} {
 				if err := act(b.Ctx, bob, id); !errors.Is(err, social.ErrNotFound) {
 					t.Errorf("%s of post %d: %v, want ErrNotFound", name, id, err)
@@ -147,8 +147,8 @@ func TestLikeRefuses(t *testing.T) {
 	})
 }
 
-// What is decided from the cache is checked again by the script: a post may have been deleted in
-// the meantime.
+// The script checks again what was checked in the cache, because a post may have been deleted
+// since.
 func TestLikeStoreRefuses(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -158,25 +158,25 @@ func TestLikeStoreRefuses(t *testing.T) {
 	b.Redis("HSET", storage.PostKey(deleted), "deleted", "1700000000")
 	for _, id := range []int64{deleted, 1000, 77} {
 		if _, err := storage.NewReactions(b.DB).Like(b.Ctx, id, ada.ID, b.Clock.Now()); !errors.Is(err, storage.ErrNoPost) {
-			t.Errorf("like of post %d: %v", id, err)
+			t.Errorf("like of post %d: %v, want ErrNoPost", id, err)
 		}
 	}
 }
 
-// A like of a deleted post can be taken back.
+// A like of a deleted post can be removed.
 func TestUnlikeOfADeletedPost(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ada := b.NewUser("ada")
 	id := b.Publish(ada, "hello")
-	b.do(b.Reactions.Like(b.Ctx, ada, id))
+	b.must(b.Reactions.Like(b.Ctx, ada, id))
 	b.Redis("HSET", storage.PostKey(id), "deleted", "1700000000")
 	if err := b.Reactions.Like(social.WithFresh(b.Ctx), ada, id); !errors.Is(err, social.ErrNotFound) {
-		t.Errorf("like of a deleted post: %v", err)
+		t.Errorf("like of a deleted post: %v, want ErrNotFound", err)
 	}
-	b.do(b.Reactions.Unlike(b.Ctx, ada, id))
+	b.must(b.Reactions.Unlike(b.Ctx, ada, id))
 	if b.Redis("EXISTS", storage.LikersKey(id), storage.LikedKey(ada.ID)) != "0" {
-		t.Error("the like of a deleted post cannot be taken back")
+		t.Error("the like of a deleted post is left")
 	}
 }
 
@@ -186,13 +186,13 @@ func (b *bundle) wantLikes(users []social.User, posts []int64) {
 	for _, id := range posts {
 		likers := strings.Fields(b.Redis("ZRANGE", storage.LikersKey(id), "0", "-1"))
 		if n := b.Redis("HGET", storage.PostKey(id), "likes"); n != fmt.Sprint(len(likers)) && (n != "" || len(likers) > 0) {
-			b.T.Errorf("post %d has the number %q for %d likes", id, n, len(likers))
+			b.T.Errorf("post %d has the like count %q, but %d likers", id, n, len(likers))
 		}
 		for _, user := range users {
-			score := b.Redis("ZSCORE", storage.LikersKey(id), storage.Itoa(user.ID))
-			two := b.Redis("ZSCORE", storage.LikedKey(user.ID), storage.Itoa(id))
-			if score != two {
-				b.T.Errorf("user %d likes post %d at %q, and at %q", user.ID, id, score, two)
+			likersScore := b.Redis("ZSCORE", storage.LikersKey(id), storage.Itoa(user.ID))
+			likedScore := b.Redis("ZSCORE", storage.LikedKey(user.ID), storage.Itoa(id))
+			if likersScore != likedScore {
+				b.T.Errorf("user %d likes post %d at %q in %s, but at %q in %s", user.ID, id, likersScore, storage.LikersKey(id), likedScore, storage.LikedKey(user.ID))
 			}
 		}
 	}
@@ -230,8 +230,7 @@ func TestLikesAtOnce(t *testing.T) {
 	})
 }
 
-// A process that dies in the middle of a like, or an unlike, leaves a state that repeating either
-// repairs.
+// If a process dies in the middle of a like or unlike, another like or unlike repairs the state.
 func TestLikeCutShort(t *testing.T) {
 	t.Parallel()
 	b := on(t, redistest.Cluster(t, 3).Client(t))
@@ -242,54 +241,55 @@ func TestLikeCutShort(t *testing.T) {
 		b.Redis("HSET", storage.PostKey(liked), "likes", "1")
 		b.Redis("ZADD", storage.LikedKey(ada.ID), "5", storage.Itoa(unliked))
 		for _, id := range []int64{liked, unliked} {
-			b.do(act(b.Ctx, ada, id))
+			b.must(act(b.Ctx, ada, id))
 		}
 		b.wantLikes([]social.User{ada}, []int64{liked, unliked})
 	}
 }
 
-// meddler is a client that lets another process act right before one command.
-type meddler struct {
+// interceptor is a client that calls before ahead of each command.
+type interceptor struct {
 	rueidis.Client
 	before func(command []string)
 }
 
-func (m *meddler) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
-	m.before(cmd.Commands())
-	return m.Client.Do(ctx, cmd)
+func (i *interceptor) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
+	i.before(cmd.Commands())
+	return i.Client.Do(ctx, cmd)
 }
 
-func (m *meddler) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []rueidis.RedisResult {
+func (i *interceptor) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []rueidis.RedisResult {
 	for _, cmd := range cmds {
-		m.before(cmd.Commands())
+		i.before(cmd.Commands())
 	}
-	return m.Client.DoMulti(ctx, cmds...)
+	return i.Client.DoMulti(ctx, cmds...)
 }
 
-// meddle returns a process on a Cluster that calls act right before its first command that starts
-// with command.
-func meddle(t *testing.T, act func(b *bundle), command ...string) *bundle {
+// interceptFirst returns a process on a Cluster that calls act ahead of its first command that
+// starts with command.
+func interceptFirst(t *testing.T, act func(b *bundle), command ...string) *bundle {
 	client := redistest.Cluster(t, 3).Client(t)
 	other := on(t, client)
 	var once sync.Once
-	return on(t, &meddler{Client: client, before: func(cmd []string) {
+	return on(t, &interceptor{Client: client, before: func(cmd []string) {
 		if len(cmd) >= len(command) && slices.Equal(cmd[:len(command)], command) {
 			once.Do(func() { act(other) })
 		}
 	}})
 }
 
-// On a Cluster a like is a sequence of commands. Another process may take it back in the middle.
+// On a Cluster a like is a sequence of commands. Another process may remove the like in the middle
+// of this sequence.
 func TestLikeIsReadAgain(t *testing.T) {
 	t.Parallel()
 	ada := social.User{ID: 1, Name: "ada"}
-	b := meddle(t, func(other *bundle) { other.do(other.Reactions.Unlike(other.Ctx, ada, 1)) }, "ZADD", storage.LikedKey(1))
+	b := interceptFirst(t, func(other *bundle) { other.must(other.Reactions.Unlike(other.Ctx, ada, 1)) }, "ZADD", storage.LikedKey(1))
 	b.NewUser("ada")
 	id := b.Publish(ada, "hello")
-	b.do(b.Reactions.Like(b.Ctx, ada, id))
+	b.must(b.Reactions.Like(b.Ctx, ada, id))
 	b.wantLikes([]social.User{ada}, []int64{id})
 	if n := b.Redis("EXISTS", storage.LikersKey(id)); n != "0" {
-		t.Error("nothing has come between: the test tests nothing")
+		t.Error("the like was not removed in the middle")
 	}
 }
 
@@ -304,27 +304,27 @@ func TestMarkedPosts(t *testing.T) {
 				author = bob
 			}
 			id := b.Publish(author, "hello")
-			b.do(b.Reactions.Like(b.Ctx, eve, id))
-			b.do(b.Reactions.Bookmark(b.Ctx, eve, id))
+			b.must(b.Reactions.Like(b.Ctx, eve, id))
+			b.must(b.Reactions.Bookmark(b.Ctx, eve, id))
 			if i%4 == 0 {
-				b.Clock.Advance(time.Second) // several have the same time
+				b.Clock.Advance(time.Second) // several likes have the same time
 			}
 			all = append(all, id)
 			if author == ada {
 				ofAda = append(ofAda, id)
 			}
 		}
-		b.do(b.Reactions.Bookmark(b.Ctx, eve, all[0]))
+		b.must(b.Reactions.Bookmark(b.Ctx, eve, all[0]))
 		read := func(user social.User, list func(v *social.Viewer, cursor string) (posts.MarkedPosts, error)) []int64 {
 			t.Helper()
 			var ids []int64
 			for cursor := ""; ; {
 				page, err := list(b.viewer(user), cursor)
-				b.do(err)
+				b.must(err)
 				for _, item := range page.Items {
 					ids = append(ids, item.Post.ID)
 					if user.ID == eve.ID != (item.Marks == social.MarkLiked|social.MarkSaved) {
-						t.Errorf("%s sees the marks %d on %d", user.Name, item.Marks, item.Post.ID)
+						t.Errorf("%s sees the marks %d on post %d", user.Name, item.Marks, item.Post.ID)
 					}
 				}
 				if cursor = page.Next; cursor == "" {
@@ -351,25 +351,25 @@ func TestMarkedPosts(t *testing.T) {
 		same("eve's bookmarks", read(eve, bookmarks), all)
 		same("ada's bookmarks", read(ada, bookmarks), nil)
 		same("a stranger's bookmarks", read(social.User{}, bookmarks), nil)
-		b.do(b.Relations.Block(b.Ctx, bob, eve, time.Time{}))
+		b.must(b.Relations.Block(b.Ctx, bob, eve, time.Time{}))
 		same("eve's likes after bob has blocked her", read(eve, likes), ofAda)
-		same("eve's bookmarks after that", read(eve, bookmarks), ofAda)
+		same("eve's bookmarks after the block", read(eve, bookmarks), ofAda)
 		same("eve's likes as bob sees them", read(bob, likes), nil)
-		b.do(b.Relations.Mute(b.Ctx, eve, ada, time.Time{}))
+		b.must(b.Relations.Mute(b.Ctx, eve, ada, time.Time{}))
 		same("eve's bookmarks after she has muted ada too", read(eve, bookmarks), nil)
 		var invalid *social.InvalidError
 		if _, err := likes(b.viewer(ada), "x"); !errors.As(err, &invalid) {
-			t.Errorf("a malformed cursor: %v", err)
+			t.Errorf("a malformed cursor: %v, want an InvalidError", err)
 		}
-		b.do(b.Reactions.Unbookmark(b.Ctx, eve, all[1]))
+		b.must(b.Reactions.Unbookmark(b.Ctx, eve, all[1]))
 		if n := b.Redis("ZCARD", storage.BookmarksKey(eve.ID)); n != "29" {
-			t.Errorf("%s bookmarks are left", n)
+			t.Errorf("%s bookmarks are left, want 29", n)
 		}
 	})
 }
 
-// A post deleted by another process a moment ago is still cached in this one, but nobody can like
-// or bookmark it.
+// A post that another process has just deleted cannot be liked or bookmarked, even while it is
+// cached.
 func TestDeletedElsewhere(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, other *bundle) {
@@ -385,23 +385,23 @@ func TestDeletedElsewhere(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			still, err := b.Posts.Repost(b.Ctx, cem, post.ID)
+			kept, err := b.Posts.Repost(b.Ctx, cem, post.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, deleted := range []social.Post{repost, post} {
-				if _, err := b.Views.Get(b.Ctx, deleted.ID, still.ID); err != nil {
+				if _, err := b.Views.Get(b.Ctx, deleted.ID, kept.ID); err != nil {
 					t.Fatal(err)
 				}
 				if err := other.Posts.Delete(b.Ctx, deleted.Author, deleted.ID); err != nil {
 					t.Fatal(err)
 				}
 				if err := act(b.Ctx, ada, deleted.ID); !errors.Is(err, social.ErrNotFound) {
-					t.Errorf("a %s of a deleted post, a repost of %d: %v", name, deleted.RepostOf, err)
+					t.Errorf("%s of deleted post %d: %v, want ErrNotFound", name, deleted.ID, err)
 				}
 			}
-			if err := act(b.Ctx, ada, still.ID); !errors.Is(err, social.ErrNotFound) {
-				t.Errorf("a %s of a repost of a deleted post: %v", name, err)
+			if err := act(b.Ctx, ada, kept.ID); !errors.Is(err, social.ErrNotFound) {
+				t.Errorf("%s of a repost of a deleted post: %v, want ErrNotFound", name, err)
 			}
 		}
 	})

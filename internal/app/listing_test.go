@@ -22,8 +22,8 @@ func shown(list timeline.Listing) []int64 {
 	return ids
 }
 
-// Another process sees a change of a post within about a second. Until there is a change, it does
-// not read the database.
+// A process sees another process's change of a post within about a second. It does not read an
+// unchanged post again.
 func TestViewsFollowChanges(t *testing.T) {
 	t.Parallel()
 	url := redistest.DB(t).URL()
@@ -37,7 +37,7 @@ func TestViewsFollowChanges(t *testing.T) {
 		return views[0].Counts.Likes
 	}
 	a.Eventually("the publication to end", func() bool { return a.Redis("EXISTS", storage.Tasks) == "0" })
-	if err := b.Ping(b.Ctx); err != nil { // it knows of all changes made by the publication
+	if err := b.Ping(b.Ctx); err != nil { // now b has received all changes made by the publication
 		t.Fatal(err)
 	}
 	likes()
@@ -49,7 +49,7 @@ func TestViewsFollowChanges(t *testing.T) {
 	if err := a.DB.Do(a.Ctx, a.DB.B().Hset().Key(storage.PostKey(id)).FieldValue().FieldValue("likes", "7").Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
-	b.Eventually("the change is not seen", func() bool { return likes() == 7 })
+	b.Eventually("the change to be seen", func() bool { return likes() == 7 })
 	if reread, _ := b.Views.Stats(); reread != read+1 {
 		t.Fatalf("read %d times for one change", reread-read)
 	}

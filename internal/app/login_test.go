@@ -31,8 +31,8 @@ func (b *bundle) code(key string) string {
 	return code
 }
 
-// protected returns a user with a second factor, the key of their app and their recovery codes. The
-// current code has been used.
+// protected creates a user with a second factor. It returns the user, the key of the authenticator
+// app and the recovery codes. The current code is used up.
 func (b *bundle) protected(name string) (user social.User, key string, codes []string) {
 	b.T.Helper()
 	user = b.NewUser(name)
@@ -46,15 +46,15 @@ func (b *bundle) protected(name string) (user social.User, key string, codes []s
 	return user, key, codes
 }
 
-// begin returns the secret of a log-in that waits for a code.
+// begin starts a log-in with a second factor and returns the secret of the log-in.
 func (b *bundle) begin(name string) string {
 	b.T.Helper()
 	_, err := b.Auth.Login(b.Ctx, name, socialtest.Password)
-	var waits *auth.SecondFactorError
-	if !errors.As(err, &waits) {
+	var pending *auth.SecondFactorError
+	if !errors.As(err, &pending) {
 		b.T.Fatalf("log-in with a second factor: %v", err)
 	}
-	return waits.Secret
+	return pending.Secret
 }
 
 func TestSecondFactor(t *testing.T) {
@@ -77,7 +77,7 @@ func TestSecondFactor(t *testing.T) {
 				t.Errorf("state: %+v, %v, %d codes", state, err, len(codes))
 			}
 			if _, err := b.Auth.SetUpSecondFactor(b.Ctx, ada, socialtest.Password); !errors.Is(err, auth.ErrSecondFactorState) {
-				t.Errorf("set up again: %v", err)
+				t.Errorf("a second set-up: %v, want ErrSecondFactorState", err)
 			}
 			finish := func(secret, code string) error {
 				t.Helper()
@@ -89,68 +89,68 @@ func TestSecondFactor(t *testing.T) {
 			}
 			secret := b.begin("ada")
 			if err := finish(secret, b.code(key)); !errors.Is(err, auth.ErrBadCode) {
-				t.Errorf("the code that turned it on, again: %v", err)
+				t.Errorf("the code that confirmed the second factor, again: %v, want ErrBadCode", err)
 			}
 			b.Clock.Advance(30 * time.Second)
 			late := b.code(key)
 			b.Clock.Advance(30 * time.Second)
 			if err := finish(secret, late[:3]+" "+late[3:]); err != nil {
-				t.Errorf("a code of the step before: %v", err)
+				t.Errorf("a code of the previous step: %v", err)
 			}
 			if err := finish(secret, b.code(key)); !errors.Is(err, auth.ErrNoLogin) {
-				t.Errorf("a log-in that has succeeded, again: %v", err)
+				t.Errorf("a log-in that has succeeded, again: %v, want ErrNoLogin", err)
 			}
 			if err := finish(b.begin("ada"), late); !errors.Is(err, auth.ErrBadCode) {
-				t.Errorf("a code that was used: %v", err)
+				t.Errorf("a used code: %v, want ErrBadCode", err)
 			}
 			if err := finish(b.begin("ada"), " "+strings.ToUpper(codes[3])+" "); err != nil {
 				t.Errorf("a recovery code: %v", err)
 			}
 			if err := finish(b.begin("ada"), codes[3]); !errors.Is(err, auth.ErrBadCode) {
-				t.Errorf("a recovery code that was used: %v", err)
+				t.Errorf("a used recovery code: %v, want ErrBadCode", err)
 			}
 			if state, _ := b.Auth.SecondFactor(b.Ctx, ada.ID); state.Codes != 9 {
-				t.Errorf("%d codes are left", state.Codes)
+				t.Errorf("%d codes are left, want 9", state.Codes)
 			}
 			if _, err := b.Auth.RenewRecoveryCodes(b.Ctx, ada, "wrong horse"); !errors.Is(err, social.ErrBadLogin) {
-				t.Errorf("new codes with a wrong password: %v", err)
+				t.Errorf("new codes with a wrong password: %v, want ErrBadLogin", err)
 			}
 			renewed, err := b.Auth.RenewRecoveryCodes(b.Ctx, ada, socialtest.Password)
 			if err != nil || finish(b.begin("ada"), codes[4]) == nil || finish(b.begin("ada"), renewed[0]) != nil {
 				t.Errorf("new codes: %v", err)
 			}
-			// A log-in waits for five minutes and allows five tries.
+			// A pending log-in is valid for five minutes and allows five tries.
 			secret = b.begin("ada")
 			b.Clock.Advance(6 * time.Minute)
 			if err := finish(secret, b.code(key)); !errors.Is(err, auth.ErrNoLogin) {
-				t.Errorf("after six minutes: %v", err)
+				t.Errorf("after six minutes: %v, want ErrNoLogin", err)
 			}
 			secret = b.begin("ada")
 			for range 5 {
 				if err := finish(secret, "000000x"); !errors.Is(err, auth.ErrBadCode) {
-					t.Errorf("a wrong code: %v", err)
+					t.Errorf("a wrong code: %v, want ErrBadCode", err)
 				}
 			}
 			if err := finish(secret, b.code(key)); !errors.Is(err, auth.ErrNoLogin) {
-				t.Errorf("after five wrong codes: %v", err)
+				t.Errorf("after five wrong codes: %v, want ErrNoLogin", err)
 			}
 			if err := b.Auth.TurnOffSecondFactor(b.Ctx, ada, "wrong horse"); !errors.Is(err, social.ErrBadLogin) {
-				t.Errorf("turned off with a wrong password: %v", err)
+				t.Errorf("turned off with a wrong password: %v, want ErrBadLogin", err)
 			}
 			secret = b.begin("ada")
 			if err := b.Auth.TurnOffSecondFactor(b.Ctx, ada, socialtest.Password); err != nil {
 				t.Fatal(err)
 			}
 			if err := finish(secret, b.code(key)); !errors.Is(err, auth.ErrNoLogin) {
-				t.Errorf("a log-in from before it was turned off: %v", err)
+				t.Errorf("a log-in from before the second factor was turned off: %v, want ErrNoLogin", err)
 			}
 			if left := b.Redis("HMGET", "user:1", "totp", "totp_step", "totp_new", "recovery", "code_tries"); strings.TrimSpace(left) != "" {
-				t.Errorf("%q is left", left)
+				t.Errorf("fields are left: %q", left)
 			}
 			b.login("ada")
 			for _, bad := range []string{"", "1", "1.x", "x.y", "9." + strings.Repeat("a", 43), strings.Repeat("1.", 1<<16)} {
 				if err := finish(bad, "123456"); !errors.Is(err, auth.ErrNoLogin) {
-					t.Errorf("log-in %.20q: %v", bad, err)
+					t.Errorf("log-in %.20q: %v, want ErrNoLogin", bad, err)
 				}
 			}
 			b.WantHealthy()
@@ -158,28 +158,28 @@ func TestSecondFactor(t *testing.T) {
 	}
 }
 
-// Guesses at several concurrent log-ins are counted together; the owner gets in with a recovery
+// Wrong codes at concurrent log-ins are counted together. The owner can log in with a recovery
 // code.
 func TestSecondFactorGuesses(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	_, key, codes := b.protected("ada")
 	b.Clock.Advance(time.Minute)
-	compared := make(chan error, 300)
+	results := make(chan error, 300)
 	var wg sync.WaitGroup
 	for range 30 {
 		secret := b.begin("ada")
 		for range 10 {
 			wg.Go(func() {
 				_, err := b.Auth.FinishLogin(b.Ctx, secret, "no code")
-				compared <- err
+				results <- err
 			})
 		}
 		wg.Wait()
 	}
-	close(compared)
+	close(results)
 	wrong := 0
-	for err := range compared {
+	for err := range results {
 		switch {
 		case errors.Is(err, auth.ErrBadCode):
 			wrong++
@@ -188,17 +188,18 @@ func TestSecondFactorGuesses(t *testing.T) {
 		}
 	}
 	if wrong != 20 {
-		t.Errorf("%d guesses were compared, want 20", wrong)
+		t.Errorf("%d wrong codes, want 20", wrong)
 	}
 	if _, err := b.Auth.FinishLogin(b.Ctx, b.begin("ada"), b.code(key)); !errors.Is(err, auth.ErrTooManyCodes) {
-		t.Errorf("a code after too many: %v", err)
+		t.Errorf("a code after too many codes: %v, want ErrTooManyCodes", err)
 	}
 	if _, err := b.Auth.FinishLogin(b.Ctx, b.begin("ada"), codes[0]); err != nil {
 		t.Errorf("a recovery code after too many codes: %v", err)
 	}
 }
 
-// Of several concurrent uses of a code, recovery code or reset link, one succeeds.
+// If a code, recovery code, reset link or old password is used several times at once, one use
+// succeeds.
 func TestUsedOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -221,7 +222,7 @@ func TestUsedOnce(t *testing.T) {
 			}
 		}
 		if won != 1 {
-			t.Errorf("%s: %d uses succeeded", what, won)
+			t.Errorf("%s: %d uses succeeded, want 1", what, won)
 		}
 	}
 	for round := range 5 {
@@ -272,33 +273,33 @@ func TestChangePassword(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ada := b.NewUser("ada")
-	other, here := b.login("ada"), b.login("ada")
+	first, second := b.login("ada"), b.login("ada")
 	if _, err := b.Auth.ChangePassword(b.Ctx, ada, "wrong horse", "a new horse"); !errors.Is(err, social.ErrBadLogin) {
-		t.Errorf("with a wrong password: %v", err)
+		t.Errorf("change with a wrong password: %v, want ErrBadLogin", err)
 	}
 	var invalid *social.InvalidError
 	for _, weak := range []string{"", "short", "password1", "Retwis2024", "12345678"} {
 		if _, err := b.Auth.ChangePassword(b.Ctx, ada, socialtest.Password, weak); !errors.As(err, &invalid) || invalid.Field != "password" {
-			t.Errorf("new password %q: %v", weak, err)
+			t.Errorf("new password %q: %v, want an InvalidError of password", weak, err)
 		}
 	}
 	if _, err := b.Accounts.Register(b.Ctx, "antirez", "Antirez123"); !errors.As(err, &invalid) {
-		t.Errorf("a user with the name as the password: %v", err)
+		t.Errorf("a password derived from the username: %v, want an InvalidError", err)
 	}
 	session, err := b.Auth.ChangePassword(b.Ctx, ada, socialtest.Password, "a new horse")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b.open(other) || b.open(here) || !b.open(session) {
-		t.Error("the other sessions are open, or the new one is not")
+	if b.open(first) || b.open(second) || !b.open(session) {
+		t.Error("an old session is open, or the new session is not")
 	}
 	if _, err := b.Auth.Login(b.Ctx, "ada", socialtest.Password); !errors.Is(err, social.ErrBadLogin) {
-		t.Errorf("the old password: %v", err)
+		t.Errorf("the old password: %v, want ErrBadLogin", err)
 	}
 	if _, err := b.Auth.Login(b.Ctx, "ada", "a new horse"); err != nil {
 		t.Error(err)
 	}
-	// A plaintext password of the original program is changed, too.
+	// A plaintext password of the original program can be changed, too.
 	b.Redis("HSET", "user:1", "password", "p1pp0")
 	if _, err := b.Auth.ChangePassword(b.Ctx, ada, "p1pp0", "a newer horse"); err != nil || strings.Contains(b.Redis("HGET", "user:1", "password"), "horse") {
 		t.Error(err)
@@ -306,56 +307,56 @@ func TestChangePassword(t *testing.T) {
 	b.WantHealthy()
 }
 
-// A log-in with the old password that is overtaken by a password change fails.
+// A log-in with the old password fails if the password changes during the log-in.
 func TestLoginWhilePasswordChanges(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	other := on(t, client)
-	var at atomic.Pointer[[]string] // the command before which the password changes, once
-	b := on(t, &meddler{Client: client, before: func(cmd []string) {
-		if want := at.Load(); want == nil || len(cmd) < len(*want) || !slices.Equal(cmd[:len(*want)], *want) {
+	var trigger atomic.Pointer[[]string] // the password changes once, ahead of this command
+	b := on(t, &interceptor{Client: client, before: func(cmd []string) {
+		if want := trigger.Load(); want == nil || len(cmd) < len(*want) || !slices.Equal(cmd[:len(*want)], *want) {
 			return
 		}
-		at.Store(nil)
+		trigger.Store(nil)
 		user, err := other.Users.UserByName(other.Ctx, "ada")
-		other.do(err)
+		other.must(err)
 		_, err = other.Auth.ChangePassword(other.Ctx, user, socialtest.Password, "a new horse")
-		other.do(err)
+		other.must(err)
 	}})
 	ada := b.NewUser("ada")
 	restore := func() {
 		t.Helper()
-		if at.Load() != nil {
-			t.Fatal("the password has not changed: the test tests nothing")
+		if trigger.Load() != nil {
+			t.Fatal("the password has not changed during the log-in")
 		}
 		if open, err := b.Sessions.OpenSessions(b.Ctx, ada.ID, ""); err != nil || len(open) != 1 {
-			t.Errorf("%d sessions, %v", len(open), err)
+			t.Errorf("%d sessions, %v; want 1", len(open), err)
 		}
 		_, err := b.Auth.ChangePassword(b.Ctx, ada, "a new horse", socialtest.Password)
-		b.do(err)
+		b.must(err)
 	}
-	verified, opens := &[]string{"HMGET", "user:1", "totp", "recovery"}, &[]string{"ZADD", storage.UsersByTime}
-	for _, when := range []*[]string{verified, opens} {
-		at.Store(when)
+	afterVerify, beforeOpen := &[]string{"HMGET", "user:1", "totp", "recovery"}, &[]string{"ZADD", storage.UsersByTime}
+	for _, when := range []*[]string{afterVerify, beforeOpen} {
+		trigger.Store(when)
 		if session, err := b.Auth.Login(b.Ctx, "ada", socialtest.Password); !errors.Is(err, social.ErrBadLogin) {
-			t.Errorf("the old password: %v, %v", session.User.Name, err)
+			t.Errorf("log-in with the old password: %q, %v; want ErrBadLogin", session.User.Name, err)
 		}
 		restore()
 	}
 	key, err := b.Auth.SetUpSecondFactor(b.Ctx, ada, socialtest.Password)
-	b.do(err)
+	b.must(err)
 	_, err = b.Auth.ConfirmSecondFactor(b.Ctx, ada.ID, b.code(key))
-	b.do(err)
-	at.Store(verified)
+	b.must(err)
+	trigger.Store(afterVerify)
 	if _, err := b.Auth.Login(b.Ctx, "ada", socialtest.Password); !errors.Is(err, social.ErrBadLogin) {
-		t.Errorf("the first of two steps: %v", err)
+		t.Errorf("the first step of a log-in with a second factor: %v, want ErrBadLogin", err)
 	}
 	restore()
 	secret := b.begin("ada")
 	b.Clock.Advance(time.Minute)
-	at.Store(opens)
+	trigger.Store(beforeOpen)
 	if _, err := b.Auth.FinishLogin(b.Ctx, secret, b.code(key)); !errors.Is(err, auth.ErrNoLogin) {
-		t.Errorf("the second of two steps: %v", err)
+		t.Errorf("the second step of a log-in with a second factor: %v, want ErrNoLogin", err)
 	}
 	restore()
 	b.WantHealthy()
@@ -386,24 +387,24 @@ func TestReset(t *testing.T) {
 	waiting := b.begin("ada")
 	for _, bad := range []string{replaced, "", "1", token + "x", token[:len(token)-1], "2" + token[1:], "9.x"} {
 		if _, err := b.Auth.ResetUser(b.Ctx, bad); !errors.Is(err, auth.ErrNoReset) {
-			t.Errorf("reset link %q: %v", bad, err)
+			t.Errorf("reset link %q: %v, want ErrNoReset", bad, err)
 		}
 	}
 	if user, err := b.Auth.ResetUser(b.Ctx, token); err != nil || user.ID != ada.ID {
-		t.Errorf("%+v, %v", user, err)
+		t.Errorf("ResetUser = %+v, %v; want ada", user, err)
 	}
 	var invalid *social.InvalidError
 	if _, err := b.Auth.ResetPassword(b.Ctx, token, "password"); !errors.As(err, &invalid) {
-		t.Errorf("a weak password: %v", err)
+		t.Errorf("a weak password: %v, want an InvalidError", err)
 	}
 	if _, err := b.Auth.ResetPassword(b.Ctx, token, "a new horse"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.Auth.ResetPassword(b.Ctx, token, "a newer horse"); !errors.Is(err, auth.ErrNoReset) {
-		t.Errorf("a link that was used: %v", err)
+		t.Errorf("a used link: %v, want ErrNoReset", err)
 	}
 	if _, err := b.Auth.FinishLogin(b.Ctx, waiting, b.code(key)); !errors.Is(err, auth.ErrNoLogin) {
-		t.Errorf("a log-in with the old password: %v", err)
+		t.Errorf("a log-in begun before the reset: %v, want ErrNoLogin", err)
 	}
 	if state, err := b.Auth.SecondFactor(b.Ctx, ada.ID); b.open(session) || err != nil || !state.On {
 		t.Error("a session is open after the reset, or the second factor is off")
@@ -411,16 +412,16 @@ func TestReset(t *testing.T) {
 	token = issue()
 	b.Clock.Advance(24*time.Hour + time.Second)
 	if _, err := b.Auth.ResetPassword(b.Ctx, token, "a newer horse"); !errors.Is(err, auth.ErrNoReset) {
-		t.Errorf("a link of yesterday: %v", err)
+		t.Errorf("an expired link: %v, want ErrNoReset", err)
 	}
 	if _, _, err := b.Auth.IssueReset(b.Ctx, social.Operator, 99); !errors.Is(err, social.ErrNotFound) {
-		t.Errorf("a link for nobody: %v", err)
+		t.Errorf("a link for a missing user: %v, want ErrNotFound", err)
 	}
 	b.WantHealthy()
 }
 
-// A copy of the database reveals no password, session, log-in, reset link or recovery code. With an
-// operator key it reveals no key of an authenticator app, either.
+// A copy of the database contains no password, session, log-in, reset link or recovery code in
+// clear text. With an operator key it contains no key of an authenticator app either.
 func TestNoSecretIsStored(t *testing.T) {
 	t.Parallel()
 	b := on(t, redistest.Own(t).Client(t), func(opt *app.Options) { opt.SecretKey = []byte("a key of the operator") })
@@ -440,8 +441,8 @@ func TestNoSecretIsStored(t *testing.T) {
 		t.Fatal(err)
 	}
 	secrets := map[string]string{
-		"the password": socialtest.Password, "the session": done.Secret, "the key": key, "the reset link": reset, "the key that is set up": set,
-		"the log-in that waits": b.begin("ada"), "the half of the link": reset[2:],
+		"the password": socialtest.Password, "the session": done.Secret, "the key": key, "the reset link": reset, "the unconfirmed key": set,
+		"the pending log-in": b.begin("ada"), "the secret part of the link": reset[2:],
 	}
 	for i, code := range codes {
 		secrets[fmt.Sprint("recovery code ", i)] = code
@@ -450,11 +451,11 @@ func TestNoSecretIsStored(t *testing.T) {
 	dump := dumpAll(t, b.Ctx, b)
 	for what, secret := range secrets {
 		if strings.Contains(dump, secret) {
-			t.Errorf("%s is in the database in clear", what)
+			t.Errorf("the database contains %s in clear text", what)
 		}
 	}
 	if !strings.Contains(dump, "totp") || !strings.Contains(dump, "logins:{user:1}") {
-		t.Errorf("the scan does not see everything: %s", dump)
+		t.Errorf("the dump is incomplete: %s", dump)
 	}
 }
 

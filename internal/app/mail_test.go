@@ -18,7 +18,7 @@ func TestMailServerRemoved(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	idle := func(opt *app.Options) { opt.NoJobs, opt.Limits = true, limits.Off() }
-	server, err := mail.Open("smtp://127.0.0.1:1", "https://retwis.example") // nobody connects
+	server, err := mail.Open("smtp://127.0.0.1:1", "https://retwis.example") // no connection is made
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,11 +36,11 @@ func TestMailServerRemoved(t *testing.T) {
 		return b.Redis("ZRANGE", storage.Tasks, "0", "-1")
 	}
 	if got := sweep(); !strings.HasPrefix(got, storage.MailPrefix) {
-		t.Fatalf("the tasks are %q", got)
+		t.Fatalf("the tasks are %q, want a mail", got)
 	}
-	b.Redis("DEL", sweep()) // its key has the same name
+	b.Redis("DEL", sweep()) // the task and its key have the same name
 	if got := sweep(); got != "" {
-		t.Errorf("afterwards the tasks are %q", got)
+		t.Errorf("after the mail expired the tasks are %q, want none", got)
 	}
 	b.WantHealthy()
 }

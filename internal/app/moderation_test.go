@@ -17,7 +17,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Who may give and take which role.
+// TestRoles checks who may give and take which role.
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, other *bundle) {
@@ -28,14 +28,14 @@ func TestRoles(t *testing.T) {
 		give := func(actor social.Actor, name string, role social.Role) error {
 			return b.Moderation.SetRole(b.Ctx, actor, people[name].ID, role, "")
 		}
-		b.do(give(social.Operator, "owner", social.Owner))
-		b.do(give(people["owner"].Actor(), "second", social.Owner))
-		b.do(give(people["owner"].Actor(), "admin", social.Admin))
-		b.do(give(people["admin"].Actor(), "moderator", social.Moderator))
+		b.must(give(social.Operator, "owner", social.Owner))
+		b.must(give(people["owner"].Actor(), "second", social.Owner))
+		b.must(give(people["owner"].Actor(), "admin", social.Admin))
+		b.must(give(people["admin"].Actor(), "moderator", social.Moderator))
 		for _, c := range []struct {
-			actor, of string
-			role      social.Role
-			ok        bool
+			actor, target string
+			role          social.Role
+			allowed       bool
 		}{
 			{"member", "member", social.Moderator, false},
 			{"moderator", "member", social.Moderator, false},
@@ -51,20 +51,20 @@ func TestRoles(t *testing.T) {
 			{"owner", "owner", social.Member, false}, // the last owner
 			{"owner", "admin", social.Member, true},
 		} {
-			err := give(people[c.actor].Actor(), c.of, c.role)
-			if (err == nil) != c.ok || err != nil && !errors.Is(err, social.ErrForbidden) {
-				t.Errorf("the %s makes the %s a %s: %v", c.actor, c.of, c.role, err)
+			err := give(people[c.actor].Actor(), c.target, c.role)
+			if (err == nil) != c.allowed || err != nil && !errors.Is(err, social.ErrForbidden) {
+				t.Errorf("the %s makes the %s a %s: %v, want allowed = %v", c.actor, c.target, c.role, err, c.allowed)
 			}
 		}
 		if err := give(0, "member", social.Owner); !errors.Is(err, social.ErrForbidden) {
-			t.Errorf("nobody gives a role: %v", err)
+			t.Errorf("a role given by actor 0: %v, want ErrForbidden", err)
 		}
 		if err := b.Moderation.MayLeave(b.Ctx, people["owner"].ID); !errors.Is(err, social.ErrForbidden) {
-			t.Errorf("the last owner leaves: %v", err)
+			t.Errorf("MayLeave of the last owner: %v, want ErrForbidden", err)
 		}
-		b.do(b.Moderation.MayLeave(b.Ctx, people["second"].ID))
+		b.must(b.Moderation.MayLeave(b.Ctx, people["second"].ID))
 		staff, err := other.Users.Staff(other.Ctx)
-		b.do(err)
+		b.must(err)
 		var got []string
 		for _, user := range staff {
 			got = append(got, user.Name+" "+user.Role.String())
@@ -73,37 +73,37 @@ func TestRoles(t *testing.T) {
 			t.Errorf("staff: %q, want %q", got, want)
 		}
 		page, err := b.Audit.Read(b.Ctx, audit.Filter{Actor: people["admin"].Actor()}, "", 50)
-		b.do(err)
+		b.must(err)
 		if len(page.Entries) != 3 || page.Entries[0].Action != "role" || page.Entries[0].Target != audit.UserTarget(people["moderator"].ID) {
-			t.Errorf("decisions of the admin: %+v", page.Entries)
+			t.Errorf("audit log of the admin: %+v, want 3 changes of roles", page.Entries)
 		}
 	})
 }
 
-// If two owners give up their role at the same time, one stays.
+// If two owners give up their role at the same time, one remains owner.
 func TestLastOwnerStays(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for round := range 20 {
 		one, two := b.NewUser(fmt.Sprintf("one%d", round)), b.NewUser(fmt.Sprintf("two%d", round))
 		for _, user := range []social.User{one, two} {
-			b.do(b.Moderation.SetRole(b.Ctx, social.Operator, user.ID, social.Owner, ""))
+			b.must(b.Moderation.SetRole(b.Ctx, social.Operator, user.ID, social.Owner, ""))
 		}
-		var both sync.WaitGroup
+		var wg sync.WaitGroup
 		for _, user := range []social.User{one, two} {
-			both.Go(func() {
+			wg.Go(func() {
 				if err := b.Moderation.SetRole(b.Ctx, user.Actor(), user.ID, social.Member, ""); err != nil && !errors.Is(err, social.ErrForbidden) {
 					t.Error(err)
 				}
 			})
 		}
-		both.Wait()
+		wg.Wait()
 		staff, err := b.Users.Staff(b.Ctx)
-		b.do(err)
+		b.must(err)
 		if len(staff) != 1 || staff[0].Role != social.Owner {
-			t.Fatalf("after both owners left: %v", staff)
+			t.Fatalf("staff after both owners left: %v, want one owner", staff)
 		}
-		b.do(b.Moderation.SetRole(b.Ctx, social.Operator, staff[0].ID, social.Member, ""))
+		b.must(b.Moderation.SetRole(b.Ctx, social.Operator, staff[0].ID, social.Member, ""))
 	}
 }
 
@@ -113,13 +113,13 @@ func TestSuspend(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, other *bundle) {
 		session, err := b.Accounts.Register(b.Ctx, "ada", "correct horse")
-		b.do(err)
+		b.must(err)
 		ada, moderator := session.User, b.NewUser("mona")
-		b.do(b.Moderation.SetRole(b.Ctx, social.Operator, moderator.ID, social.Moderator, ""))
+		b.must(b.Moderation.SetRole(b.Ctx, social.Operator, moderator.ID, social.Moderator, ""))
 		post := b.Publish(ada, "hello")
 		stranger := func() *social.Viewer {
 			v, err := other.Viewers.Get(other.Ctx, social.User{})
-			b.do(err)
+			b.must(err)
 			return v
 		}
 		seen := func(v *social.Viewer) bool {
@@ -134,41 +134,41 @@ func TestSuspend(t *testing.T) {
 		}
 		v := stranger()
 		if !seen(v) {
-			t.Fatal("the post is not there")
+			t.Fatal("the post is not visible")
 		}
 		err = b.Moderation.SetStanding(b.Ctx, moderator.Actor(), ada.ID, moderation.StandingChange{
 			Standing: social.Suspended, Message: "Spam.", Note: "the third time", Until: time.Now().Add(time.Hour),
 		})
-		b.do(err)
+		b.must(err)
 		other.Eventually("the session to end in the other process", func() bool {
 			_, err := other.Sessions.SessionUser(other.Ctx, session.Secret)
 			return errors.Is(err, social.ErrNoSession)
 		})
-		other.Eventually("the post to be gone for those who look already", func() bool { return !seen(v) })
+		other.Eventually("the post to be hidden from an existing viewer", func() bool { return !seen(v) })
 		var suspended *social.SuspendedError
 		if _, err := other.Auth.Login(other.Ctx, "ada", "correct horse"); !errors.As(err, &suspended) || !errors.Is(err, social.ErrSuspended) ||
 			suspended.Message != "Spam." || suspended.Until.IsZero() || suspended.Since.IsZero() {
-			t.Errorf("a log-in: %v", err)
+			t.Errorf("log-in of a suspended user: %v", err)
 		}
 		if _, err := other.Auth.Login(other.Ctx, "ada", "wrong horse"); !errors.Is(err, social.ErrBadLogin) {
-			t.Errorf("a log-in with a wrong password: %v", err)
+			t.Errorf("log-in with a wrong password: %v, want ErrBadLogin", err)
 		}
 		if auth := b.Redis("HGET", storage.UserKey(ada.ID), "auth"); auth != "" {
 			t.Errorf("sessions are left: %q", auth)
 		}
 		if people, err := other.Moderation.StandingPeople(other.Ctx, "", 10); err != nil || len(people.Users) != 1 || people.Users[0].ID != ada.ID {
-			t.Errorf("suspended people: %v, %v", people, err)
+			t.Errorf("suspended people: %v, %v; want ada", people, err)
 		}
-		b.do(b.Moderation.SetStanding(b.Ctx, moderator.Actor(), ada.ID, moderation.StandingChange{}))
-		other.Eventually("the post to be there again", func() bool { return seen(v) })
+		b.must(b.Moderation.SetStanding(b.Ctx, moderator.Actor(), ada.ID, moderation.StandingChange{}))
+		other.Eventually("the post to be visible again", func() bool { return seen(v) })
 		if _, err := other.Auth.Login(other.Ctx, "ada", "correct horse"); err != nil {
-			t.Errorf("a log-in after the restoration: %v", err)
+			t.Errorf("log-in after the suspension was lifted: %v", err)
 		}
 		if people, err := other.Moderation.StandingPeople(other.Ctx, "", 10); err != nil || len(people.Users) != 0 {
-			t.Errorf("suspended people: %v, %v", people, err)
+			t.Errorf("suspended people: %v, %v; want none", people, err)
 		}
 		page, err := other.Audit.Read(other.Ctx, audit.Filter{Person: ada.ID}, "", 10)
-		b.do(err)
+		b.must(err)
 		var actions []string
 		for _, e := range page.Entries {
 			actions = append(actions, e.Action+" "+e.Note)
@@ -186,41 +186,41 @@ func TestStandingEnds(t *testing.T) {
 	b := on(t, setup(t).DB, func(opt *app.Options) { opt.Now = func() time.Time { return now } })
 	ada, carl := b.NewUser("ada"), b.NewUser("carl")
 	suspend := func(user social.User, until time.Time) {
-		b.do(b.Moderation.SetStanding(b.Ctx, social.Operator, user.ID, moderation.StandingChange{Standing: social.Suspended, Until: until}))
+		b.must(b.Moderation.SetStanding(b.Ctx, social.Operator, user.ID, moderation.StandingChange{Standing: social.Suspended, Until: until}))
 	}
 	standing := func(user social.User) social.Standing {
 		info, err := b.Moderation.StandingOf(b.Ctx, user.ID)
-		b.do(err)
+		b.must(err)
 		return info.Standing
 	}
 	suspend(ada, now.Add(time.Hour))
 	suspend(carl, now.Add(time.Hour))
 	suspend(carl, now.Add(3*time.Hour))
-	b.do(b.Moderation.LiftEnded(b.Ctx))
+	b.must(b.Moderation.LiftEnded(b.Ctx))
 	if standing(ada) != social.Suspended {
 		t.Fatal("lifted too early")
 	}
 	now = now.Add(2 * time.Hour)
-	b.do(b.Moderation.LiftEnded(b.Ctx))
-	b.do(b.Moderation.LiftEnded(b.Ctx))
+	b.must(b.Moderation.LiftEnded(b.Ctx))
+	b.must(b.Moderation.LiftEnded(b.Ctx))
 	if standing(ada) != social.Good || standing(carl) != social.Suspended {
-		t.Errorf("ada is %v, carl %v", standing(ada), standing(carl))
+		t.Errorf("standing of ada %v, of carl %v; want good and suspended", standing(ada), standing(carl))
 	}
 	page, err := b.Audit.Read(b.Ctx, audit.Filter{Person: ada.ID}, "", 10)
-	b.do(err)
+	b.must(err)
 	if len(page.Entries) != 2 || page.Entries[0].Actor != social.Automatic {
 		t.Errorf("history: %+v", page.Entries)
 	}
 }
 
-// A suspension expires while the account is being deleted: nothing is restored, and no process
-// checks it again and again.
+// If a suspension expires while the account is being deleted, nothing is restored and the expiry is
+// removed.
 func TestStandingEndsInDeletion(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ada, until := b.NewUser("ada"), b.Clock.Now().Add(time.Second)
-	b.do(b.Moderation.SetStanding(b.Ctx, social.Operator, ada.ID, moderation.StandingChange{Standing: social.Suspended, Until: until}))
-	b.do(b.Leaving.DeleteAccount(b.Ctx, ada.ID))
+	b.must(b.Moderation.SetStanding(b.Ctx, social.Operator, ada.ID, moderation.StandingChange{Standing: social.Suspended, Until: until}))
+	b.must(b.Leaving.DeleteAccount(b.Ctx, ada.ID))
 	if ends := b.Redis("ZRANGE", storage.StandingEnds, "0", "-1"); ends != "" {
 		t.Errorf("%s has %s", storage.StandingEnds, ends)
 	}
@@ -228,112 +228,113 @@ func TestStandingEndsInDeletion(t *testing.T) {
 	b.Redis("ZADD", storage.StandingEnds, storage.Seconds(until), storage.Itoa(ada.ID))
 	b.Clock.Advance(2 * time.Second)
 	for range 3 {
-		b.do(b.Moderation.LiftEnded(b.Ctx))
+		b.must(b.Moderation.LiftEnded(b.Ctx))
 	}
 	if ends := b.Redis("ZRANGE", storage.StandingEnds, "0", "-1"); ends != "" {
-		t.Errorf("%s has %s after the end", storage.StandingEnds, ends)
+		t.Errorf("%s has %s after the expiry", storage.StandingEnds, ends)
 	}
 	page, err := b.Audit.Read(b.Ctx, audit.Filter{Person: ada.ID}, "", 10)
-	b.do(err)
+	b.must(err)
 	if len(page.Entries) != 1 || page.Entries[0].Action != "suspend" {
 		t.Errorf("history: %+v", page.Entries)
 	}
 }
 
-// A post is deleted before a moderator decides about its report: hiding or deleting it still closes
-// the report.
+// If a reported post is deleted before a moderator decides about the report, hiding or deleting the
+// post still closes the report.
 func TestReportAfterDeletion(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ada, ben, mia := b.NewUser("ada"), b.NewUser("ben"), b.NewUser("mia")
-	b.do(b.Moderation.SetRole(b.Ctx, social.Operator, mia.ID, social.Moderator, ""))
+	b.must(b.Moderation.SetRole(b.Ctx, social.Operator, mia.ID, social.Moderator, ""))
 	for _, action := range []string{"hide", "delete"} {
 		post := b.Publish(ada, action)
-		b.do(b.Reports.ReportPost(b.Ctx, ben, post, moderation.Reason{Kind: "spam"}))
+		b.must(b.Reports.ReportPost(b.Ctx, ben, post, moderation.Reason{Kind: "spam"}))
 		c, err := b.Reports.TakeReport(b.Ctx, mia.Actor())
-		b.do(err)
-		b.do(b.Moderation.RemovePost(b.Ctx, social.Operator, post, ""))
+		b.must(err)
+		b.must(b.Moderation.RemovePost(b.Ctx, social.Operator, post, ""))
 		if err := b.Reports.DecideReport(b.Ctx, mia.Actor(), c.Target, moderation.ReportDecision{Action: action}); err != nil {
 			t.Errorf("%s: %v", action, err)
 		}
 		if c, err := b.Reports.ReportOf(b.Ctx, mia.Actor(), c.Target); !errors.Is(err, moderation.ErrNoReport) {
-			t.Errorf("%s leaves %+v, %v", action, c, err)
+			t.Errorf("report after %s: %+v, %v; want ErrNoReport", action, c, err)
 		}
 	}
 }
 
-// The author of a reported post edits and deletes it: the report keeps its texts until it is
-// decided, and a report that arrives after the deletion is about the post.
+// If the author of a reported post edits and deletes the post, the report keeps its texts until it
+// is decided. A report that arrives after the deletion is accepted.
 func TestReportOfDeletedPost(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ada, ben, carl, mia := b.NewUser("ada"), b.NewUser("ben"), b.NewUser("carl"), b.NewUser("mia")
-	b.do(b.Moderation.SetRole(b.Ctx, social.Operator, mia.ID, social.Moderator, ""))
+	b.must(b.Moderation.SetRole(b.Ctx, social.Operator, mia.ID, social.Moderator, ""))
 	post := b.Publish(ada, "an insult")
-	b.do(b.Reports.ReportPost(b.Ctx, ben, post, moderation.Reason{Kind: "spam"}))
+	b.must(b.Reports.ReportPost(b.Ctx, ben, post, moderation.Reason{Kind: "spam"}))
 	b.Clock.Advance(time.Minute)
-	b.do(b.Posts.Edit(b.Ctx, ada, post, "a worse one"))
-	b.do(b.Reports.ReportPost(b.Ctx, mia, post, moderation.Reason{Kind: "abuse"}))
+	b.must(b.Posts.Edit(b.Ctx, ada, post, "a worse one"))
+	b.must(b.Reports.ReportPost(b.Ctx, mia, post, moderation.Reason{Kind: "abuse"}))
 	b.Clock.Advance(time.Minute)
-	b.do(b.Posts.Delete(b.Ctx, ada, post))
-	b.do(b.Reports.ReportPost(b.Ctx, carl, post, moderation.Reason{Kind: "abuse"}))
+	b.must(b.Posts.Delete(b.Ctx, ada, post))
+	b.must(b.Reports.ReportPost(b.Ctx, carl, post, moderation.Reason{Kind: "abuse"}))
 	target := audit.PostTarget(post)
 	c, err := b.Reports.ReportOf(b.Ctx, mia.Actor(), target)
-	b.do(err)
+	b.must(err)
 	var texts []string
 	for _, kept := range c.Texts {
 		texts = append(texts, kept.Text)
 	}
 	if got := strings.Join(texts, ", "); got != "an insult, a worse one" || len(c.Reports) != 3 {
-		t.Errorf("%d reports, texts %q", len(c.Reports), got)
+		t.Errorf("%d reports with the texts %q, want 3 with both texts", len(c.Reports), got)
 	}
 	if c.Person.ID != ada.ID || c.Post != nil || !c.Deleted.Equal(b.Clock.Now().Truncate(time.Second)) || c.DeletedBy != ada.Actor() {
-		t.Errorf("%+v", c)
+		t.Errorf("report of a deleted post: %+v", c)
 	}
 	page, _, err := b.Reports.OpenReports(b.Ctx, mia.Actor(), 0, 10)
-	b.do(err)
+	b.must(err)
 	if len(page) != 1 || page[0].Reporters != 3 || len(page[0].Texts) != 2 || page[0].Deleted.IsZero() {
-		t.Errorf("open: %+v", page)
+		t.Errorf("open reports: %+v", page)
 	}
 	_, err = b.Reports.TakeReportOf(b.Ctx, mia.Actor(), target)
-	b.do(err)
-	b.do(b.Reports.DecideReport(b.Ctx, mia.Actor(), target, moderation.ReportDecision{Action: "dismiss"}))
+	b.must(err)
+	b.must(b.Reports.DecideReport(b.Ctx, mia.Actor(), target, moderation.ReportDecision{Action: "dismiss"}))
 	if left := b.Redis("EXISTS", storage.ReportKey(target)); left != "0" {
 		t.Error("the texts are left after the decision")
 	}
-	// Long after a deletion nobody has the form open any more.
+	// A post cannot be reported long after its deletion.
 	b.Clock.Advance(48 * time.Hour)
 	if err := b.Reports.ReportPost(b.Ctx, ben, post, moderation.Reason{Kind: "spam"}); !errors.Is(err, social.ErrNotFound) {
-		t.Errorf("reported two days after its deletion: %v", err)
+		t.Errorf("report two days after the deletion: %v, want ErrNotFound", err)
 	}
-	// A moderator has deleted this one. Deleting the author's account removes the texts.
+	// A moderator deletes another post. Deleting the author's account removes the texts of its
+	// report.
 	post = b.Publish(ada, "another")
-	b.do(b.Reports.ReportPost(b.Ctx, ben, post, moderation.Reason{Kind: "spam"}))
-	b.do(b.Moderation.RemovePost(b.Ctx, mia.Actor(), post, ""))
+	b.must(b.Reports.ReportPost(b.Ctx, ben, post, moderation.Reason{Kind: "spam"}))
+	b.must(b.Moderation.RemovePost(b.Ctx, mia.Actor(), post, ""))
 	c, err = b.Reports.ReportOf(b.Ctx, mia.Actor(), audit.PostTarget(post))
-	b.do(err)
+	b.must(err)
 	if c.DeletedBy != mia.Actor() {
-		t.Errorf("deleted by %v", c.DeletedBy)
+		t.Errorf("deleted by %v, want the moderator", c.DeletedBy)
 	}
 	b.Redis("DEL", storage.PostKey(post)) // deleting an account erases stubs, perhaps before the reports
-	b.do(b.Reports.ForgetReports(b.Ctx, ada.ID))
+	b.must(b.Reports.ForgetReports(b.Ctx, ada.ID))
 	if left := b.Redis("EXISTS", storage.ReportKey(audit.PostTarget(post))); left != "0" {
-		t.Error("the texts are left after the account")
+		t.Error("the texts are left after the deletion of the account")
 	}
 }
 
-// The rights over posts, and who sees a hidden one.
+// TestHidePost checks who may hide a post and who sees a hidden post.
 func TestHidePost(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, other *bundle) {
 		ada, moderator, admin, carl := b.NewUser("ada"), b.NewUser("mona"), b.NewUser("anna"), b.NewUser("carl")
-		b.do(b.Moderation.SetRole(b.Ctx, social.Operator, moderator.ID, social.Moderator, ""))
-		b.do(b.Moderation.SetRole(b.Ctx, social.Operator, admin.ID, social.Admin, ""))
+		b.must(b.Moderation.SetRole(b.Ctx, social.Operator, moderator.ID, social.Moderator, ""))
+		b.must(b.Moderation.SetRole(b.Ctx, social.Operator, admin.ID, social.Admin, ""))
 		moderator.Role, admin.Role = social.Moderator, social.Admin
 		post, ofAdmin := b.Publish(ada, "hello"), b.Publish(admin, "hello")
 		sees := func(user social.User) bool {
 			v, err := other.Viewers.Get(other.Ctx, user)
-			b.do(err)
+			b.must(err)
 			_, err = other.Lists.PostPage(other.Ctx, v, post)
 			if err != nil && !errors.Is(err, social.ErrNotFound) {
 				t.Fatal(err)
@@ -345,33 +346,32 @@ func TestHidePost(t *testing.T) {
 			post  int64
 		}{{carl.Actor(), post}, {ada.Actor(), post}, {0, post}, {moderator.Actor(), ofAdmin}} {
 			if err := b.Moderation.HidePost(b.Ctx, c.actor, c.post, "", ""); !errors.Is(err, social.ErrForbidden) {
-				t.Errorf("%v hides post %d: %v", c.actor, c.post, err)
+				t.Errorf("%v hides post %d: %v, want ErrForbidden", c.actor, c.post, err)
 			}
 		}
 		if err := b.Moderation.HidePost(b.Ctx, social.Operator, post, strings.Repeat("a", 1001), ""); err == nil {
 			t.Error("a message of 1,001 characters is accepted")
 		}
-		b.do(b.Moderation.HidePost(b.Ctx, moderator.Actor(), post, "Not here.", "spam"))
+		b.must(b.Moderation.HidePost(b.Ctx, moderator.Actor(), post, "Not here.", "spam"))
 		other.Eventually("the post to be hidden", func() bool { return !sees(carl) })
 		if !sees(ada) || !sees(moderator) || sees(social.User{}) {
-			t.Errorf("author %v, moderator %v, stranger %v", sees(ada), sees(moderator), sees(social.User{}))
+			t.Errorf("a hidden post is visible to the author %v, to the moderator %v, to a stranger %v; want true, true, false", sees(ada), sees(moderator), sees(social.User{}))
 		}
 		views, err := other.Views.Get(other.Ctx, post)
-		b.do(err)
+		b.must(err)
 		if views[0].HiddenMessage != "Not here." || views[0].Hidden.IsZero() {
-			t.Errorf("the author reads %q", views[0].HiddenMessage)
+			t.Errorf("HiddenMessage = %q, want Not here.", views[0].HiddenMessage)
 		}
-		b.do(b.Moderation.UnhidePost(b.Ctx, moderator.Actor(), post, ""))
-		other.Eventually("the post to be there again", func() bool { return sees(carl) })
-		b.do(b.Moderation.RemovePost(b.Ctx, moderator.Actor(), post, ""))
+		b.must(b.Moderation.UnhidePost(b.Ctx, moderator.Actor(), post, ""))
+		other.Eventually("the post to be visible again", func() bool { return sees(carl) })
+		b.must(b.Moderation.RemovePost(b.Ctx, moderator.Actor(), post, ""))
 		if err := b.Moderation.HidePost(b.Ctx, moderator.Actor(), post, "", ""); !errors.Is(err, social.ErrNotFound) {
-			t.Errorf("a deleted post is hidden: %v", err)
+			t.Errorf("HidePost of a deleted post: %v, want ErrNotFound", err)
 		}
 	})
 }
 
-// A task that applies a standing can be late: the account is deleted, and nothing of it may
-// reappear.
+// A late task that applies a standing leaves no entries of a deleted account behind.
 func TestStandingOfADeletedUser(t *testing.T) {
 	t.Parallel()
 	b := on(t, redistest.DB(t).Client(t))
@@ -381,6 +381,6 @@ func TestStandingOfADeletedUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := b.Redis("EXISTS", "standings") + b.Redis("EXISTS", "standing_ends"); got != "00" {
-		t.Errorf("a user who does not exist is in the standings: %s", b.Redis("ZRANGE", "standings", "0", "-1", "WITHSCORES"))
+		t.Errorf("a deleted user is in the standings: %s", b.Redis("ZRANGE", "standings", "0", "-1", "WITHSCORES"))
 	}
 }

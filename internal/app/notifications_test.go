@@ -61,7 +61,7 @@ func (b *bundle) unread(user social.User) int {
 	}
 	now, err := b.Notifications.UnreadNow(b.Ctx, b.DB, b.viewer(user))
 	if err != nil || now != n {
-		b.T.Fatalf("%d unread from memory, %d from the database (%v)", n, now, err)
+		b.T.Fatalf("%d unread in the cache, %d in the database (%v)", n, now, err)
 	}
 	return n
 }
@@ -77,25 +77,25 @@ func (b *bundle) wantNotified(user social.User, want string) notify.Page {
 
 func notificationsKey(user social.User) string { return fmt.Sprint("notifications:", user.ID) }
 
-// A follow that is taken back notifies nobody: the same people cannot fill somebody's
+// An unfollow removes the notification of the follow, so that repeated follows cannot fill a user's
 // notifications.
 func TestFollowTakenBack(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, _ *bundle) {
 		ada, bob, cyd := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("cyd")
-		b.do(b.Follows.Follow(b.Ctx, cyd, ada))
+		b.must(b.Follows.Follow(b.Ctx, cyd, ada))
 		for range 3 {
-			b.do(b.Follows.Follow(b.Ctx, bob, ada))
+			b.must(b.Follows.Follow(b.Ctx, bob, ada))
 			b.Clock.Advance(time.Minute)
-			b.do(b.Follows.Unfollow(b.Ctx, bob, ada))
+			b.must(b.Follows.Unfollow(b.Ctx, bob, ada))
 		}
-		b.do(b.Follows.Unfollow(b.Ctx, bob, ada)) // there is no follow
+		b.must(b.Follows.Unfollow(b.Ctx, bob, ada)) // there is no follow
 		if n := b.Redis("LLEN", notificationsKey(ada)); n != "1" {
-			t.Errorf("%s notifications of one follow", n)
+			t.Errorf("%s notifications, want 1", n)
 		}
-		b.do(b.Follows.Follow(b.Ctx, bob, ada))
+		b.must(b.Follows.Follow(b.Ctx, bob, ada))
 		if n := b.Redis("LLEN", notificationsKey(ada)); n != "2" {
-			t.Errorf("%s notifications of two follows", n)
+			t.Errorf("%s notifications, want 2", n)
 		}
 	})
 }
@@ -108,7 +108,7 @@ func TestNotificationsAreGrouped(t *testing.T) {
 	answer := b.Publish(bob, "answer")
 	b.wantNotified(ada, "")
 	if n := b.unread(ada); n != 0 {
-		t.Fatalf("%d unread at first", n)
+		t.Fatalf("%d unread at first, want 0", n)
 	}
 	for _, actor := range []social.User{bob, cyd, bob, dan} {
 		b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, actor.ID, first, time.Time{})
@@ -118,15 +118,15 @@ func TestNotificationsAreGrouped(t *testing.T) {
 	b.Notifications.Notify(b.Ctx, ada.ID, notify.Repost, bob.ID, first, time.Time{})
 	b.Notifications.Notify(b.Ctx, ada.ID, notify.Follow, cyd.ID, 0, time.Time{})
 	b.Notifications.Notify(b.Ctx, ada.ID, notify.Follow, dan.ID, 0, time.Time{})
-	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, ada.ID, first, time.Time{}) // oneself
+	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, ada.ID, first, time.Time{}) // own like
 	b.Notifications.Notify(b.Ctx, 1234, notify.Like, ada.ID, first, time.Time{})   // no such user
-	if n := b.unread(ada); n != 8 {                                                // one of bob's likes appears twice
+	if n := b.unread(ada); n != 8 {                                                // bob's like is counted twice
 		t.Errorf("%d unread, want 8", n)
 	}
 	page := b.wantNotified(ada, "follow dan,cyd 2 unread; repost bob 1 first unread; reply bob 1 answer unread; "+
 		"like cyd 1 second unread; like dan,bob,cyd 3 first unread")
 
-	// Pages of two groups, whatever arrives in between.
+	// Notifications that arrive between two pages do not change the following pages.
 	text, pages := b.describe(ada, "", 2)
 	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, dan.ID, second, time.Time{})
 	for before := pages.Next; before != ""; {
@@ -138,7 +138,7 @@ func TestNotificationsAreGrouped(t *testing.T) {
 		t.Errorf("page by page: %q, want %q", text, want)
 	}
 
-	// What arrived after the page stays unread.
+	// Notifications that arrived after the page stay unread.
 	if err := b.Notifications.MarkRead(b.Ctx, ada, page.Newest); err != nil {
 		t.Fatal(err)
 	}
@@ -159,11 +159,11 @@ func TestNotificationsAreGrouped(t *testing.T) {
 			t.Errorf("MarkRead(%q) is accepted", bad)
 		}
 		if _, err := b.Notifications.Page(b.Ctx, b.viewer(ada), bad, 10); err == nil {
-			t.Errorf("Notifications(%q) is accepted", bad)
+			t.Errorf("Page(%q) is accepted", bad)
 		}
 	}
 	if b.Redis("EXISTS", "user:1234") != "0" || b.Redis("EXISTS", "notifications:1234") != "0" {
-		t.Error("a user was made who does not exist")
+		t.Error("keys of a missing user were written")
 	}
 }
 
@@ -182,7 +182,8 @@ func TestUnnotify(t *testing.T) {
 	if n := b.unread(ada); n != 1 {
 		t.Errorf("%d unread, want 1", n)
 	}
-	// However many arrived since, and with a wrong clock if there were few.
+	// Unnotify finds a notification behind many later ones. Behind a few, it finds the notification
+	// even with a wrong clock.
 	for range 300 {
 		b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, cyd.ID, post, time.Time{})
 	}
@@ -219,8 +220,8 @@ func TestMentionsAreBounded(t *testing.T) {
 	}
 }
 
-// Nobody gets notifications from people they do not see, or of kinds that are turned off.
-// Notifications about what was hidden or deleted since are not shown.
+// Users are not notified by users hidden from them, or of kinds that are turned off. Notifications
+// about posts that were hidden or deleted later are not shown.
 func TestUnwantedNotifications(t *testing.T) {
 	t.Parallel()
 	b := &bundle{socialtest.Watched(t, redistest.DB(t).URL())}
@@ -228,24 +229,24 @@ func TestUnwantedNotifications(t *testing.T) {
 	post, answer := b.Publish(ada, "text"), b.Publish(bob, "answer")
 	mute := func() { b.Redis("ZADD", fmt.Sprint("muted:", ada.ID), "+inf", fmt.Sprint(bob.ID)) }
 	for name, hide := range map[string][2]string{
-		"muted":       {fmt.Sprint("muted:", ada.ID), fmt.Sprint(bob.ID)},
-		"blocked":     {fmt.Sprint("blocked:", ada.ID), fmt.Sprint(bob.ID)},
-		"blocked her": {fmt.Sprint("blockers:", ada.ID), fmt.Sprint(bob.ID)},
+		"muted":    {fmt.Sprint("muted:", ada.ID), fmt.Sprint(bob.ID)},
+		"blocked":  {fmt.Sprint("blocked:", ada.ID), fmt.Sprint(bob.ID)},
+		"blocking": {fmt.Sprint("blockers:", ada.ID), fmt.Sprint(bob.ID)},
 	} {
 		b.Redis("ZADD", hide[0], "+inf", hide[1])
-		b.Eventually(name, func() bool { return b.viewer(ada).Sees(bob.ID) != social.Shown })
+		b.Eventually("a change of visibility: "+name, func() bool { return b.viewer(ada).Sees(bob.ID) != social.Shown })
 		b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, bob.ID, post, time.Time{})
 		if b.Redis("LLEN", notificationsKey(ada)) != "0" {
-			t.Errorf("notified by someone who is %s", name)
+			t.Errorf("notified by a %s user", name)
 		}
 		b.Redis("ZREM", hide[0], hide[1])
-		b.Eventually(name, func() bool { return b.viewer(ada).Sees(bob.ID) == social.Shown })
+		b.Eventually("a change of visibility: "+name, func() bool { return b.viewer(ada).Sees(bob.ID) == social.Shown })
 	}
 	if err := b.Notifications.SetNotifyOff(b.Ctx, ada, []notify.Kind{notify.Like, notify.Follow}); err != nil {
 		t.Fatal(err)
 	}
 	if off := b.Redis("HGET", fmt.Sprint("user:", ada.ID), "notify_off"); off != "like,follow" {
-		t.Errorf("off: %q", off)
+		t.Errorf("notify_off = %q, want like,follow", off)
 	}
 	b.Notifications.Notify(b.Ctx, ada.ID, notify.Like, bob.ID, post, time.Time{})
 	b.Notifications.Notify(b.Ctx, ada.ID, notify.Reply, bob.ID, answer, time.Time{})
@@ -273,7 +274,7 @@ func TestUnwantedNotifications(t *testing.T) {
 		text, _ := b.describe(ada, "", 10)
 		return text == ""
 	})
-	b.Eventually("the number", func() bool {
+	b.Eventually("the unread count", func() bool {
 		n, err := b.Notifications.Unread(b.Ctx, b.viewer(ada))
 		return err == nil && n == 0
 	})
@@ -285,28 +286,22 @@ func TestUnreadMatchesPage(t *testing.T) {
 	b := setup(t)
 	ada, bob := b.NewUser("ada"), b.NewUser("bob")
 	post := b.Publish(ada, "text")
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	var replies []social.Post
 	for range 3 {
 		reply, err := b.Posts.Reply(b.Ctx, bob, post, "look")
-		must(err)
+		b.must(err)
 		replies = append(replies, reply)
 	}
 	mention := b.Publish(bob, "@ada look")
 	own := b.Publish(ada, "regretted")
-	must(b.Reactions.Like(b.Ctx, bob, own))
-	must(b.Reactions.Like(b.Ctx, bob, post))
+	b.must(b.Reactions.Like(b.Ctx, bob, own))
+	b.must(b.Reactions.Like(b.Ctx, bob, post))
 	if n := b.unread(ada); n != 6 {
 		t.Fatalf("%d unread, want 6", n)
 	}
-	must(b.Posts.Delete(b.Ctx, bob, replies[0].ID))
-	must(b.Posts.Delete(b.Ctx, bob, mention))
-	must(b.Posts.Delete(b.Ctx, ada, own))
+	b.must(b.Posts.Delete(b.Ctx, bob, replies[0].ID))
+	b.must(b.Posts.Delete(b.Ctx, bob, mention))
+	b.must(b.Posts.Delete(b.Ctx, ada, own))
 	b.Redis("HSET", fmt.Sprint("post:", replies[1].ID), "hidden", "1700000000")
 	b.wantNotified(ada, "like bob 1 text unread; reply bob 1 look unread")
 	if n := b.unread(ada); n != 2 {
@@ -318,44 +313,44 @@ func TestUnreadMatchesPage(t *testing.T) {
 func TestUnreadFromMemory(t *testing.T) {
 	t.Parallel()
 	db := redistest.Own(t)
-	here, there := &bundle{socialtest.Watched(t, db.URL())}, &bundle{socialtest.Watched(t, db.URL())}
-	ada, bob := here.NewUser("ada"), here.NewUser("bob")
+	local, peer := &bundle{socialtest.Watched(t, db.URL())}, &bundle{socialtest.Watched(t, db.URL())}
+	ada, bob := local.NewUser("ada"), local.NewUser("bob")
 	posts := make([]int64, 2*notify.MaxUnread)
 	for i := range posts {
-		posts[i] = here.Publish(ada, fmt.Sprint("text ", i))
+		posts[i] = local.Publish(ada, fmt.Sprint("text ", i))
 	}
 	for want := range 3 {
-		for _, b := range []*bundle{here, there} {
-			b.Eventually("the number", func() bool {
+		for _, b := range []*bundle{local, peer} {
+			b.Eventually("the unread count", func() bool {
 				n, err := b.Notifications.Unread(b.Ctx, b.viewer(ada))
 				return err == nil && n == want
 			})
 		}
-		here.Notifications.Notify(here.Ctx, ada.ID, notify.Like, bob.ID, posts[want], time.Time{})
+		local.Notifications.Notify(local.Ctx, ada.ID, notify.Like, bob.ID, posts[want], time.Time{})
 	}
 	// Marking as read shows at once in the same process, and soon in others.
-	if err := here.Notifications.MarkRead(here.Ctx, ada, ""); err != nil {
+	if err := local.Notifications.MarkRead(local.Ctx, ada, ""); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := here.Notifications.Unread(here.Ctx, here.viewer(ada)); err != nil || n != 0 {
+	if n, err := local.Notifications.Unread(local.Ctx, local.viewer(ada)); err != nil || n != 0 {
 		t.Errorf("%d unread, want 0 (%v)", n, err)
 	}
-	if n, err := there.Notifications.Unread(social.WithFresh(there.Ctx), there.viewer(ada)); err != nil || n != 0 {
+	if n, err := peer.Notifications.Unread(social.WithFresh(peer.Ctx), peer.viewer(ada)); err != nil || n != 0 {
 		t.Errorf("%d unread, want 0 (%v)", n, err)
 	}
 	for i := range 1300 {
-		there.Notifications.Notify(there.Ctx, ada.ID, notify.Like, bob.ID, posts[i%len(posts)], time.Time{})
+		peer.Notifications.Notify(peer.Ctx, ada.ID, notify.Like, bob.ID, posts[i%len(posts)], time.Time{})
 	}
-	here.Eventually("the number", func() bool {
-		n, err := here.Notifications.Unread(here.Ctx, here.viewer(ada))
+	local.Eventually("the unread count", func() bool {
+		n, err := local.Notifications.Unread(local.Ctx, local.viewer(ada))
 		return err == nil && n == notify.MaxUnread
 	})
-	if n := here.Redis("LLEN", notificationsKey(ada)); n > "1100" || len(n) != 4 {
-		t.Errorf("%s entries are kept", n)
+	if n := local.Redis("LLEN", notificationsKey(ada)); n > "1100" || len(n) != 4 {
+		t.Errorf("%s entries are kept, want 1000 to 1100", n)
 	}
 }
 
-// The first notification takes little memory, and so does each further one.
+// Notifications take little memory, the first one included.
 func TestMemoryOfNotifications(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -372,7 +367,7 @@ func TestMemoryOfNotifications(t *testing.T) {
 	}
 }
 
-// Pages of one notification each contain all notifications, each once.
+// Pages of one notification each contain every notification once.
 func TestNotificationsPageByPage(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -384,7 +379,7 @@ func TestNotificationsPageByPage(t *testing.T) {
 	b.wantPaged(ada, "like cyd 1 second unread", "repost bob 1 first unread", "like bob 1 first unread")
 }
 
-// wantPaged reads notifications one by one.
+// wantPaged checks pages of one notification each.
 func (b *bundle) wantPaged(user social.User, want ...string) {
 	b.T.Helper()
 	text, page := b.describe(user, "", 1)
@@ -398,42 +393,42 @@ func (b *bundle) wantPaged(user social.User, want ...string) {
 	}
 }
 
-// A post notifies a person once, however often it is edited, and not while it does not mention them.
+// A post notifies a mentioned user once, even if it is edited often, and only while it mentions the
+// user.
 func TestMentionEditedInAndOut(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	b := on(t, client)
 	ada, ben := b.NewUser("ada"), b.NewUser("ben")
 	post := b.Publish(ada, "hello @ben")
-	badge := func() int {
+	unreadCount := func() int {
 		v, err := b.Viewers.Get(social.WithFresh(b.Ctx), ben)
-		b.do(err)
+		b.must(err)
 		n, err := b.Notifications.UnreadNow(b.Ctx, client, v)
-		b.do(err)
+		b.must(err)
 		return n
 	}
-	if n := badge(); n != 1 {
-		t.Fatalf("the badge of a mentioned person says %d", n)
+	if n := unreadCount(); n != 1 {
+		t.Fatalf("unread count of a mentioned user = %d, want 1", n)
 	}
 	for i := range 3 {
 		for _, body := range []string{"hello", "hello again @ben"} {
 			err := b.Posts.Edit(b.Ctx, ada, post, fmt.Sprint(body, " ", i))
-			b.do(err)
-			if got, n := b.Redis("LLEN", storage.NotificationsKey(ben.ID)), badge(); got != "0" || n != 0 {
-				t.Errorf("after %q: %s notifications, the badge says %d", body, got, n)
+			b.must(err)
+			if got, n := b.Redis("LLEN", storage.NotificationsKey(ben.ID)), unreadCount(); got != "0" || n != 0 {
+				t.Errorf("after %q: %s notifications, unread count %d; want 0", body, got, n)
 			}
 		}
 	}
 	carl := b.NewUser("carl")
 	err := b.Posts.Edit(b.Ctx, ada, post, "and @carl")
-	b.do(err)
+	b.must(err)
 	if got := b.Redis("LLEN", storage.NotificationsKey(carl.ID)); got != "1" {
-		t.Errorf("%s notifications of one who is mentioned first in an edit", got)
+		t.Errorf("%s notifications of a user first mentioned in an edit, want 1", got)
 	}
 }
 
-// A mention notifies even if the browser has disconnected. Sending the form again does not notify
-// again.
+// A mention notifies even if the browser has disconnected.
 func TestMentionWithoutBrowser(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -448,20 +443,21 @@ func TestMentionWithoutBrowser(t *testing.T) {
 	}
 }
 
-// The author of a post is notified of each decision about it, once and with its reason. Those who
-// have reported something are notified of the decision. Nobody learns who has decided or reported.
+// The author of a post is notified of each decision about the post once, with the reason. Users who
+// reported the post are notified of the decision. No notification names the moderator or a
+// reporter.
 func TestNotifiedOfDecisions(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, other *bundle) {
 		ada, ben, carl, mona := b.NewUser("ada"), b.NewUser("ben"), b.NewUser("carl"), b.NewUser("mona")
-		b.do(b.Moderation.SetRole(b.Ctx, social.Operator, mona.ID, social.Moderator, ""))
-		b.do(b.Relations.Block(b.Ctx, ada, ben, time.Time{}))
+		b.must(b.Moderation.SetRole(b.Ctx, social.Operator, mona.ID, social.Moderator, ""))
+		b.must(b.Relations.Block(b.Ctx, ada, ben, time.Time{}))
 		post, third := b.Publish(ada, "first"), b.Publish(ada, "third")
 		decisions := func(user social.User) string {
 			t.Helper()
 			var lines []string
 			page, err := b.Notifications.Page(b.Ctx, b.viewer(user), "", 20)
-			b.do(err)
+			b.must(err)
 			for _, g := range page.Groups {
 				if g.Kind == notify.Decided {
 					line := strings.TrimSpace(g.DecisionText().String() + " " + g.Reason)
@@ -475,20 +471,20 @@ func TestNotifiedOfDecisions(t *testing.T) {
 		}
 		want := func(user social.User, lines string) {
 			t.Helper()
-			b.Eventually(user.Name+" is notified: "+lines, func() bool { return decisions(user) == lines })
+			b.Eventually(user.Name+" to be notified of "+lines, func() bool { return decisions(user) == lines })
 			// Caches are updated within a second.
-			b.Eventually("all of them are unread", func() bool {
+			b.Eventually("all notifications to be unread", func() bool {
 				n, err := b.Notifications.Unread(b.Ctx, b.viewer(user))
-				b.do(err)
+				b.must(err)
 				return n == len(strings.Split(lines, "; "))
 			})
 		}
 		target := audit.PostTarget(post)
 		for _, reporter := range []social.User{ben, carl, mona} {
-			b.do(b.Reports.ReportPost(b.Ctx, reporter, post, moderation.Reason{Kind: "spam"}))
+			b.must(b.Reports.ReportPost(b.Ctx, reporter, post, moderation.Reason{Kind: "spam"}))
 		}
 		_, err := b.Reports.TakeReportOf(b.Ctx, mona.Actor(), target)
-		b.do(err)
+		b.must(err)
 		hide := moderation.ReportDecision{Action: "hide", Message: "Be kind: please."}
 		atOnce := func(do ...func() error) {
 			var wg sync.WaitGroup
@@ -503,7 +499,7 @@ func TestNotifiedOfDecisions(t *testing.T) {
 			func() error { return other.Moderation.HidePost(other.Ctx, social.Operator, post, hide.Message, "") },
 			func() error { return b.Moderation.HidePost(b.Ctx, social.Operator, post, hide.Message, "") },
 		)
-		b.do(b.Moderation.HidePost(b.Ctx, mona.Actor(), post, hide.Message, "a note"))
+		b.must(b.Moderation.HidePost(b.Ctx, mona.Actor(), post, hide.Message, "a note"))
 		const hidden = "A moderator hid your post: Be kind: please. > first"
 		want(ada, hidden)
 		want(carl, "Thank you: what you reported was hidden.")
@@ -511,8 +507,8 @@ func TestNotifiedOfDecisions(t *testing.T) {
 		if got := decisions(mona); got != "" {
 			t.Errorf("the moderator is notified of %q", got)
 		}
-		b.do(b.Moderation.UnhidePost(b.Ctx, mona.Actor(), post, ""))
-		b.do(b.Moderation.UnhidePost(b.Ctx, mona.Actor(), post, ""))
+		b.must(b.Moderation.UnhidePost(b.Ctx, mona.Actor(), post, ""))
+		b.must(b.Moderation.UnhidePost(b.Ctx, mona.Actor(), post, ""))
 		want(ada, "A moderator made your post visible again. > first; "+hidden)
 
 		atOnce(
@@ -523,20 +519,20 @@ func TestNotifiedOfDecisions(t *testing.T) {
 				return other.Reports.Decide(other.Ctx, mona.Actor(), audit.PostTarget(third), moderation.ReportDecision{Action: "delete", Message: "No."})
 			},
 		)
-		b.Eventually("the author is notified of the deletion", func() bool {
+		b.Eventually("the author to be notified of the deletion", func() bool {
 			return strings.HasPrefix(decisions(ada), "A moderator deleted your post: No.")
 		})
 		if all := decisions(ada); strings.Count(all, "; ") != 2 {
-			t.Errorf("notifications of three decisions: %s", all)
+			t.Errorf("notifications of the author: %s, want three decisions", all)
 		}
 
-		// A decision about a person; a limit is nobody else's business. Carl has turned off
-		// notifications about decisions.
-		b.do(b.Notifications.SetNotifyOff(b.Ctx, carl, []notify.Kind{notify.Decided}))
-		b.do(b.Reports.ReportUser(b.Ctx, ben, ada.ID, moderation.Reason{Kind: "spam"}))
-		b.do(b.Reports.ReportUser(b.Ctx, carl, ada.ID, moderation.Reason{Kind: "spam"}))
-		b.do(b.Reports.DecideReport(b.Ctx, social.Operator, audit.UserTarget(ada.ID), moderation.ReportDecision{Action: "limit", Message: "Private."}))
-		b.Eventually("the person is notified of a limit", func() bool {
+		// Reporters are not told that an account was limited. Carl has turned off notifications
+		// about decisions.
+		b.must(b.Notifications.SetNotifyOff(b.Ctx, carl, []notify.Kind{notify.Decided}))
+		b.must(b.Reports.ReportUser(b.Ctx, ben, ada.ID, moderation.Reason{Kind: "spam"}))
+		b.must(b.Reports.ReportUser(b.Ctx, carl, ada.ID, moderation.Reason{Kind: "spam"}))
+		b.must(b.Reports.DecideReport(b.Ctx, social.Operator, audit.UserTarget(ada.ID), moderation.ReportDecision{Action: "limit", Message: "Private."}))
+		b.Eventually("the user to be notified of the limit", func() bool {
 			return strings.HasPrefix(decisions(ada), "A moderator limited your account: Private.; ")
 		})
 		want(ben, "Thank you: we took action on what you reported.; Thank you: what you reported was hidden.")

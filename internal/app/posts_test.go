@@ -39,7 +39,7 @@ func TestPost(t *testing.T) {
 		}
 	}
 	if left := b.Redis("EXISTS", "tasks"); left != "0" {
-		t.Error("the fan-out counts as unfinished")
+		t.Error("the fan-out is unfinished")
 	}
 	posts, err := b.Posts.Posts(b.Ctx, 99, pid)
 	if err != nil || len(posts) != 1 {
@@ -51,7 +51,7 @@ func TestPost(t *testing.T) {
 		t.Errorf("Posts = %+v, want %+v", posts[0], want)
 	}
 	if page, err := b.Timelines.Home(b.Ctx, stranger.ID, 0, 10); err != nil || len(page.IDs) != 0 {
-		t.Errorf("a stranger's home: %+v, %v", page, err)
+		t.Errorf("home timeline of a stranger: %+v, %v; want none", page, err)
 	}
 	b.WantHealthy()
 }
@@ -101,12 +101,12 @@ func TestPostBodies(t *testing.T) {
 		}
 	}
 	if after := b.Redis("GET", "next_post_id"); after != before {
-		t.Errorf("refused posts took the ids from %s to %s", before, after)
+		t.Errorf("refused posts moved next_post_id from %s to %s", before, after)
 	}
 }
 
-// A counter that fell back, because a server lost its last second of writes, never makes one post
-// overwrite another.
+// If the counter of post IDs has fallen back because a server lost its last writes, no post
+// overwrites another.
 func TestPostNeverOverwrites(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -119,7 +119,7 @@ func TestPostNeverOverwrites(t *testing.T) {
 		t.Errorf("the post has the id %d, want 4", pid)
 	}
 	if body := b.Redis("HGET", "post:2", "body"); body != "first 1" {
-		t.Errorf("post 2 says %q now", body)
+		t.Errorf("post 2 has the body %q, want first 1", body)
 	}
 	b.Clock.Advance(time.Minute)
 	if err := b.RetryTasks(b.Ctx); err != nil {
@@ -128,8 +128,8 @@ func TestPostNeverOverwrites(t *testing.T) {
 	b.WantHealthy()
 }
 
-// After a server has lost posts, their IDs are not assigned again: a client that remembers the lost
-// posts would mistake the new ones for them.
+// IDs of posts that a server has lost are not assigned again: a process that caches a lost post
+// would show the lost post instead of the new post.
 func TestLostIDsStayLost(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -141,9 +141,9 @@ func TestLostIDsStayLost(t *testing.T) {
 	b.Redis("DEL", "profile:1")
 	b.Redis("SET", "next_post_id", "0")
 	if pid := b.Publish(author, "new"); pid <= lost {
-		t.Errorf("the new post has the id %d, the lost one had %d", pid, lost)
+		t.Errorf("the new post has the id %d, want more than %d", pid, lost)
 	}
-	// Nor is a new user mistaken for a lost one.
+	// A cached user that a server has lost is not mistaken for a new user either.
 	b.Redis("DEL", "user:1")
 	b.Redis("HDEL", "users", "author")
 	b.Redis("HSET", "user:1", "username", "other")
@@ -155,7 +155,7 @@ func TestLostIDsStayLost(t *testing.T) {
 	}
 }
 
-// An ID written by hand at the head of a list does not move the counter.
+// An ID that was added to a list by hand does not change the counter.
 func TestCounterIgnoresStrayIDs(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -164,8 +164,8 @@ func TestCounterIgnoresStrayIDs(t *testing.T) {
 	for _, list := range []string{"timeline", "posts:1"} {
 		b.Redis("LPUSH", list, "1800000000")
 	}
-	elsewhere := on(t, b.DB) // a process that has not posted yet
-	for _, bundle := range []*bundle{b, elsewhere} {
+	peer := on(t, b.DB) // a process that has not posted yet
+	for _, bundle := range []*bundle{b, peer} {
 		if _, err := bundle.Timelines.Everybody(b.Ctx, 0, 10); err != nil {
 			t.Fatal(err)
 		}
@@ -173,16 +173,16 @@ func TestCounterIgnoresStrayIDs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if second := elsewhere.Publish(author, "second"); second != first+1 {
-		t.Errorf("the id after %d is %d", first, second)
+	if second := peer.Publish(author, "second"); second != first+1 {
+		t.Errorf("the id after %d is %d, want the next one", first, second)
 	}
 	if third := b.Publish(author, "third"); third != first+2 {
-		t.Errorf("the id after the second is %d", third)
+		t.Errorf("the third post has the id %d, want %d", third, first+2)
 	}
 }
 
-// A foreign key at the next ID is left alone, and so are foreign keys of the author: the post is
-// written and reaches its readers.
+// Foreign values at the keys of posts and lists are not changed. The post gets the next free ID and
+// is delivered to the other lists.
 func TestPostSkipsForeignKeys(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -195,10 +195,10 @@ func TestPostSkipsForeignKeys(t *testing.T) {
 		t.Errorf("the post has the id %d, want 2", pid)
 	}
 	if got := b.Redis("GET", "post:1") + b.Redis("GET", "posts:2"); got != "foreignforeign" {
-		t.Errorf("the foreign keys hold %q", got)
+		t.Errorf("the foreign keys hold %q, want their old values", got)
 	}
 	if got := b.Redis("LRANGE", "posts:3", "0", "-1"); got != "2" {
-		t.Errorf("the other follower has %q", got)
+		t.Errorf("the timeline of the other follower is %q, want 2", got)
 	}
 	b.Redis("DEL", "timeline")
 	b.Redis("SET", "timeline", "foreign")
@@ -208,18 +208,18 @@ func TestPostSkipsForeignKeys(t *testing.T) {
 		t.Errorf("the post has the id %d, want 3", pid)
 	}
 	if got := b.Redis("LRANGE", "posts:3", "0", "-1"); got != "3 2" {
-		t.Errorf("the other follower has %q", got)
+		t.Errorf("the timeline of the other follower is %q, want 3 2", got)
 	}
 	b.Clock.Advance(time.Minute)
 	if err := b.RetryTasks(b.Ctx); err != nil {
 		t.Error(err)
 	}
 	if left := b.Redis("ZRANGE", "tasks", "0", "-1"); left != "" {
-		t.Errorf("unfinished: %q", left)
+		t.Errorf("unfinished tasks: %q", left)
 	}
 }
 
-// One post that cannot be finished does not block the others.
+// A post whose fan-out fails does not block the others.
 func TestResumeSkipsUnreadablePosts(t *testing.T) {
 	t.Parallel()
 	b := on(t, redistest.DB(t).Client(t), noJobs)
@@ -232,16 +232,16 @@ func TestResumeSkipsUnreadablePosts(t *testing.T) {
 	b.Leave("post:99:1:1", "post:nonsense", b.PostTask(stuck), b.PostTask(intact))
 	err := b.RetryTasks(b.Ctx)
 	if err == nil || !strings.Contains(err.Error(), "1 members of tasks") {
-		t.Errorf("RetryTasks = %v, want that it counts the one that failed", err)
+		t.Errorf("RetryTasks = %v, want an error about 1 failed task", err)
 	}
 	if got := b.Redis("LRANGE", "posts:3", "0", "-1"); got != fmt.Sprint(intact) {
-		t.Errorf("the follower has %q, want %d", got, intact)
+		t.Errorf("the timeline of the follower is %q, want %d", got, intact)
 	}
 	if left := b.Redis("ZRANGE", "tasks", "0", "-1"); left != b.PostTask(stuck) {
-		t.Errorf("unfinished: %q, want %d alone", left, stuck)
+		t.Errorf("unfinished tasks: %q, want only post %d", left, stuck)
 	}
 	if err := b.App.RetryTasks(b.Ctx); err != nil {
-		t.Errorf("tried again at once: %v", err)
+		t.Errorf("a second RetryTasks at once: %v", err)
 	}
 	b.Redis("DEL", "followers:2")
 	b.Clock.Advance(time.Minute)
@@ -249,12 +249,11 @@ func TestResumeSkipsUnreadablePosts(t *testing.T) {
 		t.Error(err)
 	}
 	if left := b.Redis("ZRANGE", "tasks", "0", "-1"); left != "" {
-		t.Errorf("unfinished: %q", left)
+		t.Errorf("unfinished tasks: %q", left)
 	}
 }
 
-// Fan-outs that wait in a live process are not claimed by another one, and each abandoned one is
-// claimed once.
+// Each abandoned fan-out is claimed by one of several processes.
 func TestFanOutsAreTakenOnce(t *testing.T) {
 	t.Parallel()
 	b := on(t, redistest.DB(t).Client(t), noJobs)
@@ -279,12 +278,12 @@ func TestFanOutsAreTakenOnce(t *testing.T) {
 	}
 	wg.Wait()
 	if n := finished.Load(); n != posts {
-		t.Errorf("%d fan-outs were finished by four processes, %d times", posts, n)
+		t.Errorf("four processes finished %d fan-outs, want %d", n, posts)
 	}
 	b.WantHealthy()
 }
 
-// counting counts log messages by text.
+// counting is a handler that counts the records with a given message.
 type counting struct {
 	slog.Handler
 	text string
@@ -300,8 +299,8 @@ func (c counting) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// An interrupted fan-out is finished by repeating it. It is idempotent: each timeline has the post
-// once, in its place.
+// An interrupted fan-out is finished by repeating it. A repeated fan-out adds the post once to each
+// timeline, in order.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -313,7 +312,7 @@ func TestResume(t *testing.T) {
 		followers = append(followers, follower)
 	}
 	old, lost, latest := b.Publish(author, "old"), b.Publish(author, "lost"), b.Publish(author, "latest")
-	// As if the process had died during the second one.
+	// Simulate a process that died during the fan-out of the second post.
 	for i, follower := range followers {
 		if i%2 == 0 {
 			b.Redis("LREM", fmt.Sprintf("posts:%d", follower.ID), "0", fmt.Sprint(lost))
@@ -340,7 +339,7 @@ func TestResume(t *testing.T) {
 		want := fmt.Sprint(latest, " ", lost, " ", old)
 		for _, follower := range append(followers, author) {
 			if got := b.Redis("LRANGE", fmt.Sprintf("posts:%d", follower.ID), "0", "-1"); got != want {
-				t.Fatalf("%s has %q, want %q", follower.Name, got, want)
+				t.Fatalf("the timeline of %s is %q, want %q", follower.Name, got, want)
 			}
 		}
 		if got := b.Redis("LRANGE", "timeline", "0", "-1"); got != want {
@@ -351,7 +350,7 @@ func TestResume(t *testing.T) {
 		t.Errorf("check = %+v", result)
 	}
 	if err := b.FanOut().Retry(b.Ctx, 12345); err != nil {
-		t.Errorf("Retry of no post: %v", err)
+		t.Errorf("Retry of a missing post: %v", err)
 	}
 }
 
@@ -380,7 +379,7 @@ func TestFanOutInTheBackground(t *testing.T) {
 	b.Eventually("the fan-out to end", func() bool { return b.Redis("EXISTS", "tasks") == "0" })
 	for _, fan := range fans {
 		if got := b.Redis("LRANGE", fmt.Sprintf("posts:%d", fan.ID), "0", "-1"); got != fmt.Sprint(pid) {
-			t.Fatalf("%s has %q", fan.Name, got)
+			t.Fatalf("the timeline of %s is %q, want %d", fan.Name, got, pid)
 		}
 	}
 	b.WantHealthy()
@@ -410,7 +409,7 @@ func TestTimelinesAreCapped(t *testing.T) {
 		t.Fatal(err)
 	}
 	if at := b.Redis("LPOS", "timeline", "3"); at != "" {
-		t.Errorf("post 3 came back to the timeline at %s", at)
+		t.Errorf("post 3 was added to the timeline again, at index %s", at)
 	}
 	b.WantHealthy()
 }

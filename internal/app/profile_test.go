@@ -15,7 +15,7 @@ import (
 func (b *bundle) profile(uid int64) accounts.UserProfile {
 	b.T.Helper()
 	profile, err := b.Profiles.Get(b.Ctx, uid)
-	b.do(err)
+	b.must(err)
 	return profile
 }
 
@@ -32,7 +32,7 @@ func TestEditProfile(t *testing.T) {
 			Links: []string{"example.com/ada?x=1&y=<2>", "", " http://example.com ", "https://bücher.example/ä"},
 		}
 		for range 2 {
-			b.do(b.Profiles.Edit(b.Ctx, ada, edit))
+			b.must(b.Profiles.Edit(b.Ctx, ada, edit))
 		}
 		want := accounts.UserProfile{
 			DisplayName: "Ada Lovelace", Bio: "one\n\ntwo",
@@ -42,20 +42,20 @@ func TestEditProfile(t *testing.T) {
 		if got.DisplayName != want.DisplayName || got.Bio != want.Bio || got.Pinned != 0 || !slices.Equal(got.Links, want.Links) {
 			t.Errorf("profile = %+v, want %+v", got, want)
 		}
-		b.Eventually("another process does not see the profile", func() bool { return other.profile(ada.ID).Bio == want.Bio })
+		b.Eventually("the other process to see the profile", func() bool { return other.profile(ada.ID).Bio == want.Bio })
 		if got := b.item(bob, id).Post.Author.DisplayName; got != want.DisplayName {
-			t.Errorf("a post shows %q", got)
+			t.Errorf("display name on a post: %q, want %q", got, want.DisplayName)
 		}
 		user, err := b.Users.UserByName(b.Ctx, "ada")
-		if b.do(err); user.DisplayName != want.DisplayName || user.Name != "ada" {
+		if b.must(err); user.DisplayName != want.DisplayName || user.Name != "ada" {
 			t.Errorf("user = %+v", user)
 		}
 		if session, err := b.Auth.Login(b.Ctx, "ada", "correct horse"); err != nil || session.User.DisplayName != want.DisplayName {
 			t.Errorf("session = %+v, %v", session, err)
 		}
-		b.do(b.Profiles.Edit(b.Ctx, ada, accounts.UserProfile{DisplayName: "\u200b"}))
+		b.must(b.Profiles.Edit(b.Ctx, ada, accounts.UserProfile{DisplayName: "\u200b"}))
 		if got := b.profile(ada.ID); got.DisplayName != "" || got.Bio != "" || len(got.Links) != 0 {
-			t.Errorf("an empty profile = %+v", got)
+			t.Errorf("profile = %+v, want an empty one", got)
 		}
 		if fields := b.Redis("HKEYS", storage.UserKey(ada.ID)); strings.Contains(fields, "bio") || strings.Contains(fields, "display_name") {
 			t.Errorf("fields are left: %s", fields)
@@ -72,7 +72,7 @@ func TestEditProfileRefuses(t *testing.T) {
 		DisplayName: strings.Repeat("é", accounts.MaxDisplayName), Bio: strings.Repeat("a\n", 9) + "a",
 		Links: []string{"a.example", "b.example", "c.example", "", "d.example"},
 	}
-	b.do(b.Profiles.Edit(b.Ctx, ada, full))
+	b.must(b.Profiles.Edit(b.Ctx, ada, full))
 	for want, profile := range map[string][]accounts.UserProfile{
 		"display_name": {
 			{DisplayName: strings.Repeat("é", accounts.MaxDisplayName+1)},
@@ -112,31 +112,31 @@ func TestEditProfileRefuses(t *testing.T) {
 				if got := b.profile(ada.ID).Links; err == nil && strings.Contains(strings.Join(got, ""), "\u202e") {
 					t.Errorf("links = %q", got)
 				}
-				b.do(b.Profiles.Edit(b.Ctx, ada, full))
+				b.must(b.Profiles.Edit(b.Ctx, ada, full))
 				continue
 			}
 			if !errors.As(err, &invalid) || invalid.Field != want {
-				t.Errorf("%s %d: %v", want, i, err)
+				t.Errorf("%s, case %d: %v, want an InvalidError of %s", want, i, err, want)
 			}
 		}
 	}
 	for _, blank := range []string{"\u3164", "\u2800 \u2800", "\u115f\u1160", "\uffa0\u200b"} {
-		b.do(b.Profiles.Edit(b.Ctx, ada, accounts.UserProfile{DisplayName: blank, Bio: full.Bio, Links: full.Links}))
+		b.must(b.Profiles.Edit(b.Ctx, ada, accounts.UserProfile{DisplayName: blank, Bio: full.Bio, Links: full.Links}))
 		if got := b.profile(ada.ID).DisplayName; got != "" {
-			t.Errorf("a name that cannot be seen: %q", got)
+			t.Errorf("an invisible display name is kept: %q", got)
 		}
 		if _, err := b.Posts.Post(b.Ctx, ada, blank); err == nil {
-			t.Errorf("a post that cannot be seen: %q", blank)
+			t.Errorf("an invisible post is accepted: %q", blank)
 		}
 	}
 	if got := b.profile(ada.ID); got.Bio != full.Bio || len(got.Links) != 4 {
 		t.Errorf("a refused profile was written: %+v", got)
 	}
 	if err := b.Profiles.Edit(b.Ctx, social.User{ID: 77}, full); !errors.Is(err, social.ErrNotFound) {
-		t.Errorf("the profile of nobody: %v", err)
+		t.Errorf("the profile of a missing user: %v, want ErrNotFound", err)
 	}
 	if _, err := b.Profiles.Get(b.Ctx, 77); !errors.Is(err, social.ErrNotFound) {
-		t.Errorf("the profile of nobody: %v", err)
+		t.Errorf("the profile of a missing user: %v, want ErrNotFound", err)
 	}
 	// Values that another program wrote are shown only if they are safe.
 	b.Redis("HSET", storage.UserKey(ada.ID), "links", "javascript:alert(1)\nhttps://example.com\nx y\n", "pinned", "-1")
@@ -159,41 +159,41 @@ func TestPin(t *testing.T) {
 			}
 		}
 		pinned(0)
-		b.do(b.Profiles.Pin(b.Ctx, ada, two))
+		b.must(b.Profiles.Pin(b.Ctx, ada, two))
 		pinned(two)
-		b.do(b.Profiles.Pin(b.Ctx, ada, 1000))
+		b.must(b.Profiles.Pin(b.Ctx, ada, 1000))
 		pinned(one)
 		for id, want := range map[int64]error{77: social.ErrNotFound, ofBob: social.ErrNotAuthor, 1001: social.ErrNotAuthor} {
 			if err := b.Profiles.Pin(b.Ctx, ada, id); !errors.Is(err, want) {
 				t.Errorf("pin of %d: %v, want %v", id, err, want)
 			}
 		}
-		b.do(b.Profiles.Unpin(b.Ctx, ada, two)) // not the pinned post
+		b.must(b.Profiles.Unpin(b.Ctx, ada, two)) // not the pinned post
 		pinned(one)
 		b.Redis("HSET", storage.PostKey(one), "deleted", "1700000000")
-		b.Eventually("a deleted post is pinned", func() bool {
+		b.Eventually("the deleted post to be unpinned", func() bool {
 			return b.profile(ada.ID).Pinned == 0 && other.profile(ada.ID).Pinned == 0
 		})
 		if err := b.Profiles.Pin(b.Ctx, ada, one); !errors.Is(err, social.ErrNotFound) {
-			t.Errorf("pin of a deleted post: %v", err)
+			t.Errorf("pin of a deleted post: %v, want ErrNotFound", err)
 		}
-		b.do(b.Profiles.Unpin(b.Ctx, ada, one))
-		b.do(b.Profiles.Unpin(b.Ctx, ada, one))
+		b.must(b.Profiles.Unpin(b.Ctx, ada, one))
+		b.must(b.Profiles.Unpin(b.Ctx, ada, one))
 		if b.Redis("HEXISTS", storage.UserKey(ada.ID), "pinned") != "0" {
-			t.Error("the field is left")
+			t.Error("the field pinned is left")
 		}
-		b.do(b.Profiles.Pin(b.Ctx, ada, two))
-		b.do(b.Posts.Delete(b.Ctx, ada, two))
+		b.must(b.Profiles.Pin(b.Ctx, ada, two))
+		b.must(b.Posts.Delete(b.Ctx, ada, two))
 		if b.Redis("HEXISTS", storage.UserKey(ada.ID), "pinned") != "0" {
 			t.Error("a deleted post stays pinned")
 		}
 		b.Redis("HSET", storage.UserKey(ada.ID), "pinned", storage.Itoa(ofBob))
-		b.Eventually("the post of another is pinned", func() bool { return b.profile(ada.ID).Pinned == 0 })
+		b.Eventually("the post of another user to be unpinned", func() bool { return b.profile(ada.ID).Pinned == 0 })
 	})
 }
 
-// Another process that has cached a post shows its author's new name after about a minute. This
-// test only checks that the session user and lists of people have it at once.
+// Cached posts show a new display name after about a minute. TestDisplayNameOnLists checks only
+// that lists of people show the new name.
 func TestDisplayNameOnLists(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, other *bundle) {
@@ -203,16 +203,16 @@ func TestDisplayNameOnLists(t *testing.T) {
 		if _, err := other.Users.LatestUsers(b.Ctx, &social.Viewer{}, 2); err != nil {
 			t.Fatal(err)
 		}
-		b.do(b.Profiles.Edit(b.Ctx, ada, accounts.UserProfile{DisplayName: "Ada"}))
-		b.Eventually("the followers have the old name", func() bool {
+		b.must(b.Profiles.Edit(b.Ctx, ada, accounts.UserProfile{DisplayName: "Ada"}))
+		b.Eventually("the followers to have the new name", func() bool {
 			people, err := other.Follows.Followers(b.Ctx, &social.Viewer{}, bob.ID, "", 5)
-			b.do(err)
+			b.must(err)
 			return people.Users[0].DisplayName == "Ada"
 		})
 		b.Clock.Advance(time.Second)
 		b.NewUser("eve")
 		latest, err := b.Users.LatestUsers(b.Ctx, &social.Viewer{}, 2)
-		if b.do(err); latest[0].Name != "eve" {
+		if b.must(err); latest[0].Name != "eve" {
 			t.Errorf("latest = %+v", latest)
 		}
 	})

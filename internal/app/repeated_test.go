@@ -14,7 +14,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// A form sent ten times concurrently through two processes makes one post, also as a reply.
+// A form that is sent ten times at once through two processes creates one post, also as a reply.
 func TestRepeatedForm(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, other *bundle) {
@@ -49,14 +49,14 @@ func TestRepeatedForm(t *testing.T) {
 			}
 		}
 		page, err := b.Lists.ProfilePosts(b.Ctx, b.viewer(ada), ada.ID, 0, 20)
-		b.do(err)
+		b.must(err)
 		if len(page.Items) != 2 {
 			t.Errorf("the profile has %d posts, want 2", len(page.Items))
 		}
 		if got := b.item(ada, first).Post.Counts.Replies; got != 1 {
 			t.Errorf("%d replies, want 1", got)
 		}
-		b.Eventually("ben is notified of both, once each", func() bool {
+		b.Eventually("ben to be notified once of each post", func() bool {
 			page, err := b.Notifications.Page(b.Ctx, b.viewer(ben), "", 20)
 			n := 0
 			for _, group := range page.Groups {
@@ -70,8 +70,8 @@ func TestRepeatedForm(t *testing.T) {
 	})
 }
 
-// A text that was deleted or edited in the meantime, another author's text and a reply to another
-// post are not repetitions.
+// A post with the same text is no repetition if the earlier post was deleted or edited, is by
+// another author, or replies to another post.
 func TestNotRepeated(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -79,7 +79,7 @@ func TestNotRepeated(t *testing.T) {
 	seen := map[int64]string{}
 	send := func(what string, post social.Post, err error) int64 {
 		t.Helper()
-		b.do(err)
+		b.must(err)
 		if before, ok := seen[post.ID]; ok {
 			t.Errorf("%s is the same post as %s", what, before)
 		}
@@ -99,16 +99,16 @@ func TestNotRepeated(t *testing.T) {
 	reply, err = b.Posts.ReplyOnce(b.Ctx, ada, reply.ID, posts.Draft{Body: "text"})
 	send("a reply to the reply", reply, err)
 	err = b.Posts.Edit(b.Ctx, ada, first, "other text")
-	b.do(err)
+	b.must(err)
 	second := post("after an edit", ada, "text")
-	b.do(b.Posts.Delete(b.Ctx, ada, second))
+	b.must(b.Posts.Delete(b.Ctx, ada, second))
 	third := post("after a deletion", ada, "text")
 	if repeated, err := b.Posts.PostOnce(b.Ctx, ada, posts.Draft{Body: "text"}); err != nil || repeated.ID != third {
-		t.Errorf("the last one again is post %d, %v, want %d", repeated.ID, err, third)
+		t.Errorf("the last post again is post %d, %v; want %d", repeated.ID, err, third)
 	}
 }
 
-// Sending the form again finishes what a process left unfinished.
+// Sending the form again finishes a post that a process left unfinished.
 func TestRepeatedAfterCrash(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -120,13 +120,13 @@ func TestRepeatedAfterCrash(t *testing.T) {
 		t.Fatalf("post %d at %v, %v, want 41", post.ID, post.Time, err)
 	}
 	if got := b.item(ada, 41).Post.Body; got != "unfinished" {
-		t.Errorf("the post says %q", got)
+		t.Errorf("the post has the body %q, want unfinished", got)
 	}
 	b.WantHealthy()
 }
 
-// Wherever publishing a post is interrupted, people are notified once: also if the author sees an
-// error and sends the form again, or if the process dies and another one finishes the post.
+// Users are notified of a post once, wherever its publication is interrupted, whether the author
+// sends the form again or another process finishes the post.
 func TestNotifiedOnce(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -157,23 +157,23 @@ func TestNotifiedOnce(t *testing.T) {
 					break
 				}
 				if resent {
-					b.do(send(b, body))
-					b.do(send(b, body))
+					b.must(send(b, body))
+					b.must(send(b, body))
 				} else {
 					b.Expire()
-					b.do(b.RetryTasks(b.Ctx))
+					b.must(b.RetryTasks(b.Ctx))
 				}
-				bens, carls := "0", "0"
+				wantBen, wantCarl := "0", "0"
 				if lists() != before {
-					bens = "1"
+					wantBen = "1"
 				} else if resent {
 					t.Errorf("%s after %d commands: not published", name, commands)
 				}
 				if name == "reply" {
-					carls = bens
+					wantCarl = wantBen
 				}
-				if got := b.Redis("LLEN", storage.NotificationsKey(ben.ID)) + b.Redis("LLEN", storage.NotificationsKey(carl.ID)); got != bens+carls {
-					t.Errorf("%s after %d commands, sent again %v: ben and carl have %s notifications, want %s", name, commands, resent, got, bens+carls)
+				if got := b.Redis("LLEN", storage.NotificationsKey(ben.ID)) + b.Redis("LLEN", storage.NotificationsKey(carl.ID)); got != wantBen+wantCarl {
+					t.Errorf("%s after %d commands, sent again %v: ben and carl have %s notifications, want %s", name, commands, resent, got, wantBen+wantCarl)
 				}
 			}
 		}

@@ -14,11 +14,11 @@ import (
 	"retwis/internal/social/socialtest"
 )
 
-// find returns the IDs of the posts that a user finds.
+// find returns the IDs of the posts that a search of a user finds.
 func (b *bundle) find(user social.User, typed string) string {
 	b.T.Helper()
 	q, err := search.Parse(typed)
-	b.do(err)
+	b.must(err)
 	page, err := b.Search.Posts(b.Ctx, b.viewer(user), q, 0, 50)
 	if err != nil {
 		b.T.Errorf("%s: %v", typed, err)
@@ -53,12 +53,12 @@ func TestSearchPosts(t *testing.T) {
 		at(1)
 		third := b.Publish(ada, "東京都の天気 is quick")
 		deleted := b.Publish(ada, "quick regret")
-		b.do(b.Posts.Delete(b.Ctx, ada, deleted))
+		b.must(b.Posts.Delete(b.Ctx, ada, deleted))
 		edited := b.Publish(ada, "tpyo quick #lakes")
 		err := b.Posts.Edit(b.Ctx, ada, edited, "typo fixed #rivers")
-		b.do(err)
+		b.must(err)
 		_, err = b.Posts.Repost(b.Ctx, bob, first)
-		b.do(err)
+		b.must(err)
 
 		for typed, want := range map[string][]int64{
 			"quick":                       {first, second, third},
@@ -109,7 +109,7 @@ func TestSearchPosts(t *testing.T) {
 			strings.Repeat("word ", 33): "32 words",
 		} {
 			q, err := search.Parse(typed)
-			b.do(err)
+			b.must(err)
 			if _, err = b.Search.Posts(b.Ctx, b.viewer(bob), q, 0, 10); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%q: %v, want %q", typed, err, want)
 			}
@@ -122,8 +122,7 @@ func TestSearchPosts(t *testing.T) {
 	})
 }
 
-// An operator that is not understood is treated as a word, and the page says so and how to write
-// it.
+// An operator that cannot be parsed is searched for as words, and a note explains how to write it.
 func TestNotesOnOperators(t *testing.T) {
 	t.Parallel()
 	for typed, want := range map[string]string{
@@ -158,26 +157,27 @@ func TestNotesOnOperators(t *testing.T) {
 	}
 }
 
-// People who do not want to be found are found only by moderators and themselves.
+// Posts of unsearchable users are found only by moderators and by the users themselves.
 func TestUnsearchable(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, other *bundle) {
 		ada, bob, staff := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("the_staff")
-		b.do(b.Moderation.SetRole(b.Ctx, social.Operator, staff.ID, social.Moderator, ""))
+		b.must(b.Moderation.SetRole(b.Ctx, social.Operator, staff.ID, social.Moderator, ""))
 		staff.Role = social.Moderator
 		post := b.Publish(ada, "a secret garden")
 		other.wantFound(bob, "garden", post)
-		b.do(b.Profiles.Edit(b.Ctx, ada, accounts.UserProfile{Unsearchable: true}))
+		b.must(b.Profiles.Edit(b.Ctx, ada, accounts.UserProfile{Unsearchable: true}))
 		b.wantFound(ada, "garden", post)
-		other.Eventually("the setting to arrive", func() bool { return other.find(bob, "garden") == "" })
+		other.Eventually("the setting to take effect", func() bool { return other.find(bob, "garden") == "" })
 		other.wantFound(staff, "garden", post)
 		other.wantFound(social.User{}, "garden")
-		b.do(b.Profiles.Edit(b.Ctx, ada, accounts.UserProfile{}))
-		other.Eventually("the setting to arrive", func() bool { return other.find(bob, "garden") != "" })
+		b.must(b.Profiles.Edit(b.Ctx, ada, accounts.UserProfile{}))
+		other.Eventually("the setting to take effect", func() bool { return other.find(bob, "garden") != "" })
 	})
 }
 
-// A page of search results continues where the last one ended, even if most results are hidden.
+// A page of search results continues where the previous page ended, even if most results are
+// hidden.
 func TestSearchPages(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -192,13 +192,13 @@ func TestSearchPages(t *testing.T) {
 			want = append([]int64{id}, want...)
 		}
 	}
-	b.do(b.Relations.Mute(b.Ctx, eve, bob, time.Time{}))
+	b.must(b.Relations.Mute(b.Ctx, eve, bob, time.Time{}))
 	q, err := search.Parse("word")
-	b.do(err)
+	b.must(err)
 	var got []int64
 	for before, pages := int64(0), 0; ; pages++ {
 		page, err := b.Search.Posts(b.Ctx, b.viewer(eve), q, before, 7)
-		b.do(err)
+		b.must(err)
 		for _, item := range page.Items {
 			got = append(got, item.Entry.ID)
 		}
@@ -211,8 +211,7 @@ func TestSearchPages(t *testing.T) {
 	}
 }
 
-// Posts hidden from the viewer do not reveal themselves by empty or short pages, or by a link to
-// older ones.
+// Posts hidden from the viewer cause no empty or short pages, and no link to older posts.
 func TestSearchAmongHiddenPosts(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -221,18 +220,18 @@ func TestSearchAmongHiddenPosts(t *testing.T) {
 	for i := range 120 {
 		b.Publish(bob, fmt.Sprintf("word %d", i))
 	}
-	b.do(b.Relations.Block(b.Ctx, bob, eve, time.Time{}))
+	b.must(b.Relations.Block(b.Ctx, bob, eve, time.Time{}))
 	for typed, want := range map[string][]int64{"word": {first}, "word -ada": nil} {
 		q, err := search.Parse(typed)
-		b.do(err)
+		b.must(err)
 		page, err := b.Search.Posts(b.Ctx, b.viewer(eve), q, 0, 10)
-		b.do(err)
+		b.must(err)
 		var got []int64
 		for _, item := range page.Items {
 			got = append(got, item.Entry.ID)
 		}
 		if !slices.Equal(got, want) || page.Next != 0 {
-			t.Errorf("%q finds %v, and more before %d; want %v", typed, got, page.Next, want)
+			t.Errorf("%q finds %v, next page before %d; want %v, no next page", typed, got, page.Next, want)
 		}
 	}
 }
@@ -241,14 +240,14 @@ func TestSearchPeople(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, other *bundle) {
 		ada, bob, eve := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("eve")
-		b.do(b.Profiles.Edit(b.Ctx, ada, accounts.UserProfile{DisplayName: "Ada Lovelace", Bio: "Engines and poems"}))
-		b.do(b.Profiles.Edit(b.Ctx, bob, accounts.UserProfile{DisplayName: "Engine driver"}))
-		b.do(b.Profiles.Edit(b.Ctx, eve, accounts.UserProfile{Bio: "poems, only poems"}))
+		b.must(b.Profiles.Edit(b.Ctx, ada, accounts.UserProfile{DisplayName: "Ada Lovelace", Bio: "Engines and poems"}))
+		b.must(b.Profiles.Edit(b.Ctx, bob, accounts.UserProfile{DisplayName: "Engine driver"}))
+		b.must(b.Profiles.Edit(b.Ctx, eve, accounts.UserProfile{Bio: "poems, only poems"}))
 		b.Connect(bob, eve)
 		find := func(typed string) string {
 			t.Helper()
 			users, err := other.Search.People(b.Ctx, other.viewer(social.User{}), typed)
-			b.do(err)
+			b.must(err)
 			var names []string
 			for _, user := range users {
 				names = append(names, user.Name)
@@ -268,13 +267,13 @@ func TestSearchPeople(t *testing.T) {
 		want("engine", "bob")
 		want("engines poems", "ada")
 		want("nobody", "")
-		b.do(b.Profiles.Edit(b.Ctx, ada, accounts.UserProfile{DisplayName: "Ada Lovelace", Bio: "Only prose"}))
+		b.must(b.Profiles.Edit(b.Ctx, ada, accounts.UserProfile{DisplayName: "Ada Lovelace", Bio: "Only prose"}))
 		want("poems", "eve")
 		want("prose", "ada")
 		socialtest.WantIndexRight(b.Bundle)
-		b.do(b.Leaving.DeleteAccount(b.Ctx, eve.ID))
+		b.must(b.Leaving.DeleteAccount(b.Ctx, eve.ID))
 		b.Clock.Advance(time.Minute)
-		b.do(b.Leaving.FinishRemoval(b.Ctx, eve.ID))
+		b.must(b.Leaving.FinishRemoval(b.Ctx, eve.ID))
 		want("poems", "")
 		socialtest.WantIndexRight(b.Bundle)
 	})

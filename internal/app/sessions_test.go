@@ -17,7 +17,7 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// from returns a bundle whose context is that of a device.
+// from returns a copy of the bundle whose context names a device.
 func (b *bundle) from(device string) *bundle {
 	other := *b.Bundle
 	other.Ctx = auth.WithDevice(b.Ctx, device)
@@ -51,11 +51,11 @@ func TestOpenSessions(t *testing.T) {
 		b.Clock.Advance(time.Minute)
 		phone := b.from("Safari on iOS").login("ada")
 		b.Clock.Advance(time.Minute)
-		here := b.from("Chrome on Windows\n\x00 and " + strings.Repeat("ä", 100)).login("ada")
-		uid := here.User.ID
+		current := b.from("Chrome on Windows\n\x00 and " + strings.Repeat("ä", 100)).login("ada")
+		uid := current.User.ID
 		list := func() []auth.OpenSession {
 			t.Helper()
-			open, err := b.Sessions.OpenSessions(b.Ctx, uid, here.Secret)
+			open, err := b.Sessions.OpenSessions(b.Ctx, uid, current.Secret)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -66,31 +66,31 @@ func TestOpenSessions(t *testing.T) {
 			!open[1].Created.Equal(b.Clock.Now().Add(-time.Minute)) || len(open[0].Device) > 60 {
 			t.Errorf("open sessions: %+v", open)
 		}
-		if strings.Contains(b.Redis("HGETALL", "sessions:{user:1}"), here.Secret) {
-			t.Error("the secret is stored in clear")
+		if strings.Contains(b.Redis("HGETALL", "sessions:{user:1}"), current.Secret) {
+			t.Error("the secret is stored in clear text")
 		}
 		if err := b.Sessions.EndSession(b.Ctx, uid, open[1].ID); err != nil {
 			t.Fatal(err)
 		}
-		if b.open(phone) || !b.open(here) {
-			t.Error("another session was ended than the one that was named")
+		if b.open(phone) || !b.open(current) {
+			t.Error("EndSession ended the wrong session")
 		}
 		for _, id := range []string{"", "x", "*", strings.Repeat("0", 64)} {
 			if err := b.Sessions.EndSession(b.Ctx, uid, id); !errors.Is(err, social.ErrNoSession) {
-				t.Errorf("EndSession(%q): %v", id, err)
+				t.Errorf("EndSession(%q): %v, want ErrNoSession", id, err)
 			}
 		}
-		if err := b.Sessions.LogoutOthers(b.Ctx, uid, here.Secret); err != nil {
+		if err := b.Sessions.LogoutOthers(b.Ctx, uid, current.Secret); err != nil {
 			t.Fatal(err)
 		}
 		if open := list(); len(open) != 1 || !open[0].Here {
-			t.Errorf("after all others have ended: %+v", open)
+			t.Errorf("open sessions after LogoutOthers: %+v", open)
 		}
-		if err := b.Sessions.Logout(b.Ctx, uid, phone.Secret); err != nil || !b.open(here) {
-			t.Errorf("the end of a session that has ended: %v, and this one is open: %v", err, b.open(here))
+		if err := b.Sessions.Logout(b.Ctx, uid, phone.Secret); err != nil || !b.open(current) {
+			t.Errorf("Logout of an ended session: %v; the current session is open: %v", err, b.open(current))
 		}
-		if err := b.Sessions.LogoutEverywhere(b.Ctx, uid); err != nil || b.open(here) || b.Redis("EXISTS", "sessions:{user:1}") != "0" {
-			t.Errorf("log out everywhere: %v", err)
+		if err := b.Sessions.LogoutEverywhere(b.Ctx, uid); err != nil || b.open(current) || b.Redis("EXISTS", "sessions:{user:1}") != "0" {
+			t.Errorf("sessions are left after LogoutEverywhere: %v", err)
 		}
 		if result := b.WantHealthy(); result.Leftovers != 0 {
 			t.Errorf("check = %+v", result)
@@ -108,7 +108,7 @@ func TestSessionsExpire(t *testing.T) {
 	b.Clock.Advance(29 * day)
 	used := b.login("ada")
 	if !b.open(idle) {
-		t.Fatal("a session ended before its time")
+		t.Fatal("a session ended too early")
 	}
 	b.Clock.Advance(29 * day)
 	if !b.open(idle) || !b.open(used) {
@@ -116,7 +116,7 @@ func TestSessionsExpire(t *testing.T) {
 	}
 	b.Clock.Advance(31 * day)
 	if b.open(idle) || b.open(used) {
-		t.Error("a session that was not used is open")
+		t.Error("an unused session is still open")
 	}
 	if auth := b.Redis("HGET", "user:1", "auth") + b.Redis("HKEYS", "sessions:{user:1}"); auth != "" {
 		t.Errorf("expired sessions are left: %q", auth)
@@ -137,16 +137,16 @@ func TestSessionsExpire(t *testing.T) {
 	b.WantHealthy()
 }
 
-// A repair removes expired sessions of people who never come back.
+// Repair removes expired sessions of users who do not log in again.
 func TestRepairEndsExpiredSessions(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.NewUser("ada")
 	b.login("ada")
 	b.Clock.Advance(32 * 24 * time.Hour)
-	here := b.login("ada") // as a side effect, this removes expired sessions
-	if open := b.Redis("HLEN", "sessions:{user:1}"); open != "1" || !b.open(here) {
-		t.Errorf("%s sessions are left", open)
+	current := b.login("ada") // also removes expired sessions
+	if open := b.Redis("HLEN", "sessions:{user:1}"); open != "1" || !b.open(current) {
+		t.Errorf("%s sessions are left, want 1", open)
 	}
 	b.Clock.Advance(32 * 24 * time.Hour)
 	found := ""
@@ -155,7 +155,7 @@ func TestRepairEndsExpiredSessions(t *testing.T) {
 		t.Errorf("repair: %v, %+v, %s", err, result, found)
 	}
 	if left := b.Redis("HGET", "user:1", "auth") + b.Redis("HKEYS", "sessions:{user:1}"); left != "" {
-		t.Errorf("%q is left", left)
+		t.Errorf("expired sessions are left: %q", left)
 	}
 	b.Redis("HSET", "sessions:{user:9}", strings.Repeat("a", 64), "1 1 x")
 	b.Redis("HSET", "logins:{user:9}", strings.Repeat("a", 64), "1 1")
@@ -169,7 +169,7 @@ func TestRepairEndsExpiredSessions(t *testing.T) {
 	}
 }
 
-// A session from before entries existed stays open and gets an entry.
+// A session without an entry stays open and gets an entry.
 func TestSessionWithoutEntry(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -179,7 +179,7 @@ func TestSessionWithoutEntry(t *testing.T) {
 	later := on(t, b.DB)
 	later.Clock.Advance(400 * 24 * time.Hour)
 	if !later.open(session) {
-		t.Fatal("a session from before entries were kept has ended")
+		t.Fatal("a session without an entry has ended")
 	}
 	open, err := later.Sessions.OpenSessions(b.Ctx, ada.ID, session.Secret)
 	if err != nil || len(open) != 2 || !open[0].Here || !open[0].Used.Equal(later.Clock.Now()) || open[0].Device != "" {
@@ -187,11 +187,12 @@ func TestSessionWithoutEntry(t *testing.T) {
 	}
 	later.Clock.Advance(31 * 24 * time.Hour)
 	if later.open(session) {
-		t.Error("it is open although it was not used")
+		t.Error("an unused session is still open")
 	}
 }
 
-// A request with a session sends no command to the server, except once an hour to record its use.
+// A request with a session sends no command to the server, except once an hour to record the use of
+// the session.
 func TestSessionUseIsCheap(t *testing.T) {
 	t.Parallel()
 	b := on(t, redistest.Own(t).Client(t))
@@ -204,22 +205,22 @@ func TestSessionUseIsCheap(t *testing.T) {
 			info, err := b.DB.Do(b.Ctx, b.DB.B().Info().Section("stats").Build()).ToString()
 			_, after, _ := strings.Cut(info, "total_commands_processed:")
 			number, _, _ := strings.Cut(after, "\r")
-			n, bad := strconv.Atoi(number)
-			if err = errors.Join(err, bad); err != nil {
+			n, parseErr := strconv.Atoi(number)
+			if err = errors.Join(err, parseErr); err != nil {
 				t.Fatal(err)
 			}
 			return n
 		}
 		before := count()
 		ask()
-		return count() - before - 1 // the count itself
+		return count() - before - 1 // the INFO command itself
 	}
 	ask := func() {
 		if !b.open(session) {
 			t.Error("the session has ended")
 		}
 	}
-	// Background work sends a command now and then, too.
+	// Background jobs send commands, too.
 	fewest := func() (n int) {
 		for range 5 {
 			if n = commands(ask); n == 0 {
@@ -230,31 +231,32 @@ func TestSessionUseIsCheap(t *testing.T) {
 	}
 	b.Clock.Advance(59 * time.Minute)
 	if n := fewest(); n != 0 {
-		t.Errorf("%d commands for a session in memory", n)
+		t.Errorf("%d commands for a cached session, want 0", n)
 	}
 	b.Clock.Advance(time.Minute)
 	if n := commands(ask); n == 0 {
-		t.Error("its use was not noted after an hour")
+		t.Error("the use of the session was not recorded after an hour")
 	}
 	if n := fewest(); n != 0 {
-		t.Errorf("%d commands for a session whose use was noted", n)
+		t.Errorf("%d commands for a session whose use was just recorded, want 0", n)
 	}
 }
 
-// Sessions of two processes: what one ends, the other sees at once; what both touch, both keep.
+// If one process ends a session, the session soon ends in the other process. A session that both
+// processes use stays open.
 func TestSessionsOfProcesses(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
-	here, there := &bundle{socialtest.Watched(t, db.URL())}, &bundle{socialtest.Watched(t, db.URL())}
-	here.NewUser("ada")
-	a, b := here.login("ada"), there.login("ada")
+	local, peer := &bundle{socialtest.Watched(t, db.URL())}, &bundle{socialtest.Watched(t, db.URL())}
+	local.NewUser("ada")
+	a, b := local.login("ada"), peer.login("ada")
 	var wg sync.WaitGroup
-	for _, in := range []*bundle{here, there} {
-		in.Clock.Advance(2 * time.Hour)
+	for _, process := range []*bundle{local, peer} {
+		process.Clock.Advance(2 * time.Hour)
 		for range 8 {
 			wg.Go(func() {
 				for range 20 {
-					if !in.open(a) || !in.open(b) {
+					if !process.open(a) || !process.open(b) {
 						t.Error("a session has ended")
 					}
 				}
@@ -262,16 +264,16 @@ func TestSessionsOfProcesses(t *testing.T) {
 		}
 	}
 	wg.Wait()
-	if err := here.Sessions.Logout(here.Ctx, 1, b.Secret); err != nil {
+	if err := local.Sessions.Logout(local.Ctx, 1, b.Secret); err != nil {
 		t.Fatal(err)
 	}
-	there.Eventually("the session to end in the other process", func() bool { return !there.open(b) })
-	if !there.open(a) || !here.open(a) {
-		t.Error("another session has ended too")
+	peer.Eventually("the session to end in the other process", func() bool { return !peer.open(b) })
+	if !peer.open(a) || !local.open(a) {
+		t.Error("the other session has ended, too")
 	}
 }
 
-// While the database refuses writes, sessions stay open and expired ones stay closed.
+// While the database refuses writes, open sessions stay open and expired sessions stay closed.
 func TestSessionsWhileReadOnly(t *testing.T) {
 	t.Parallel()
 	db := redistest.Own(t)
@@ -288,14 +290,14 @@ func TestSessionsWhileReadOnly(t *testing.T) {
 	}
 	set("1")
 	if !b.open(session) {
-		t.Error("a session ended while nothing can be written")
+		t.Error("a session ended while the database refuses writes")
 	}
 	b.Clock.Advance(40 * 24 * time.Hour)
 	if b.open(session) {
-		t.Error("an expired session is open while nothing can be written")
+		t.Error("an expired session is open while the database refuses writes")
 	}
 	set("0")
 	if b.open(session) {
-		t.Error("it opened again")
+		t.Error("an expired session opened again")
 	}
 }

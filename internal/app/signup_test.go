@@ -14,7 +14,7 @@ import (
 	"retwis/internal/social/moderation"
 )
 
-// Who can sign up depends on the mode. An invitation is used once per account.
+// TestSignUpModes checks who can sign up in each mode. Each account takes one use of an invitation.
 func TestSignUpModes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -23,7 +23,7 @@ func TestSignUpModes(t *testing.T) {
 		return err
 	}
 	if err := try("first", ""); err != nil {
-		t.Fatalf("an open site: %v", err)
+		t.Fatalf("sign-up on an open site: %v", err)
 	}
 	token, created, err := b.SignUps.CreateInvite(b.Ctx, accounts.NewInvite{Uses: 2, For: time.Hour, Note: "friends"})
 	if err != nil {
@@ -38,7 +38,7 @@ func TestSignUpModes(t *testing.T) {
 	}{
 		{"stranger", "", accounts.ErrNoInvite},
 		{"stranger", "none", accounts.ErrNoInvite},
-		{"first", token, social.ErrTaken}, // returns the use
+		{"first", token, social.ErrTaken}, // gives the use back
 		{"second", token, nil},
 		{"third", token, nil},
 		{"fourth", token, accounts.ErrInviteUsedUp},
@@ -48,7 +48,7 @@ func TestSignUpModes(t *testing.T) {
 		}
 	}
 	if got := b.Redis("HVALS", "invites"); got == "" || b.Redis("HGET", "invites", token) != "" {
-		t.Errorf("invites: %q", got)
+		t.Errorf("invites: %q, want no token in clear text", got)
 	}
 	late, _, err := b.SignUps.CreateInvite(b.Ctx, accounts.NewInvite{Uses: 1, For: time.Hour})
 	if err != nil {
@@ -56,39 +56,39 @@ func TestSignUpModes(t *testing.T) {
 	}
 	b.Clock.Advance(time.Hour)
 	if err := try("late", late); !errors.Is(err, accounts.ErrInviteExpired) {
-		t.Errorf("an invitation that has expired: %v", err)
+		t.Errorf("an expired invitation: %v, want ErrInviteExpired", err)
 	}
 	if _, err := b.SignUps.RevokeInvite(b.Ctx, social.Operator, created.ID); err != nil {
 		t.Error(err)
 	}
 	if err := try("late", token); !errors.Is(err, accounts.ErrNoInvite) {
-		t.Errorf("a revoked invitation: %v", err)
+		t.Errorf("a revoked invitation: %v, want ErrNoInvite", err)
 	}
 	if err := b.SignUps.SetSignUpMode(b.Ctx, social.Operator, accounts.SignUpClosed); err != nil {
 		t.Fatal(err)
 	}
 	if err := try("late", late); !errors.Is(err, social.ErrSignUpClosed) {
-		t.Errorf("a closed site: %v", err)
+		t.Errorf("sign-up on a closed site: %v, want ErrSignUpClosed", err)
 	}
 	if _, err := b.Accounts.Register(b.Ctx, "byoperator", "correct horse battery"); err != nil {
-		t.Errorf("an operator: %v", err)
+		t.Errorf("Register on a closed site: %v", err)
 	}
 	b.WantHealthy()
 }
 
-// The invitations of a moderator are paused while that person may not invite people.
+// The invitations of a moderator are paused while the moderator may not invite people.
 func TestInvitationsArePaused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	mona := b.NewUser("mona")
-	role := func(role social.Role) { b.do(b.Moderation.SetRole(b.Ctx, social.Operator, mona.ID, role, "")) }
+	role := func(role social.Role) { b.must(b.Moderation.SetRole(b.Ctx, social.Operator, mona.ID, role, "")) }
 	standing := func(standing social.Standing) {
-		b.do(b.Moderation.SetStanding(b.Ctx, social.Operator, mona.ID, moderation.StandingChange{Standing: standing}))
+		b.must(b.Moderation.SetStanding(b.Ctx, social.Operator, mona.ID, moderation.StandingChange{Standing: standing}))
 	}
-	b.do(b.SignUps.SetSignUpMode(b.Ctx, social.Operator, accounts.SignUpInvite))
+	b.must(b.SignUps.SetSignUpMode(b.Ctx, social.Operator, accounts.SignUpInvite))
 	role(social.Moderator)
 	token, _, err := b.SignUps.CreateInvite(b.Ctx, accounts.NewInvite{By: mona.ID, Uses: 10, For: time.Hour})
-	b.do(err)
+	b.must(err)
 	for k, c := range []struct {
 		change func()
 		want   error
@@ -99,24 +99,24 @@ func TestInvitationsArePaused(t *testing.T) {
 		{func() { standing(social.Good) }, nil},
 		{func() { role(social.Member) }, accounts.ErrNoInvite},
 		{func() { role(social.Admin) }, nil},
-		// An admin whose account is deleted before the invitations are.
+		// The admin's account is deleted before the invitations are.
 		{func() { b.Redis("DEL", "user:"+strconv.FormatInt(mona.ID, 10)) }, accounts.ErrNoInvite},
 	} {
 		c.change()
 		if _, err := b.SignUps.FindInvite(b.Ctx, token); !errors.Is(err, c.want) {
-			t.Errorf("change %d: the page of the invitation: %v, want %v", k, err, c.want)
+			t.Errorf("change %d: FindInvite: %v, want %v", k, err, c.want)
 		}
 		_, err := b.SignUps.SignUp(b.Ctx, accounts.SignUp{Name: fmt.Sprint("guest", k), Password: "correct horse battery", Invite: token})
 		if !errors.Is(err, c.want) {
-			t.Errorf("change %d: %v, want %v", k, err, c.want)
+			t.Errorf("change %d: SignUp: %v, want %v", k, err, c.want)
 		}
 		if all, err := b.SignUps.Invites(b.Ctx); err != nil || len(all) != 1 || all[0].Paused != (c.want != nil) {
-			t.Errorf("change %d: %v %+v", k, err, all)
+			t.Errorf("change %d: Invites = %+v, %v; want one with Paused = %v", k, all, err, c.want != nil)
 		}
 	}
 }
 
-// Many people compete for the last use of an invitation: one of them gets it.
+// If several people compete for the last use of an invitation, one of them gets it.
 func TestLastUseOfAnInvitation(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -127,47 +127,47 @@ func TestLastUseOfAnInvitation(t *testing.T) {
 	if err := b.SignUps.SetSignUpMode(b.Ctx, social.Operator, accounts.SignUpInvite); err != nil {
 		t.Fatal(err)
 	}
-	var in atomic.Int32
-	var people sync.WaitGroup
+	var signedUp atomic.Int32
+	var wg sync.WaitGroup
 	for i := range 8 {
-		people.Go(func() {
+		wg.Go(func() {
 			_, err := b.SignUps.SignUp(b.Ctx, accounts.SignUp{Name: fmt.Sprintf("guest%d", i), Password: "correct horse battery", Invite: token})
 			switch {
 			case err == nil:
-				in.Add(1)
+				signedUp.Add(1)
 			case !errors.Is(err, accounts.ErrInviteUsedUp):
 				t.Error(err)
 			}
 		})
 	}
-	people.Wait()
-	if in.Load() != 1 {
-		t.Errorf("%d people signed up with one use", in.Load())
+	wg.Wait()
+	if signedUp.Load() != 1 {
+		t.Errorf("%d people signed up, want 1", signedUp.Load())
 	}
 }
 
-// Names that sound like a role on the site are refused.
+// Names that resemble a role or a page of the site are refused.
 func TestReservedNames(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, name := range []string{"admin", "ADMIN", "adm1n", "_admin_", "Adrnin", "r00t", "Moderat0r", "5upport", "reTwIs", "login"} {
 		var invalid *social.InvalidError
 		if _, err := b.Accounts.Register(b.Ctx, name, "correct horse battery"); !errors.As(err, &invalid) || invalid.Field != "username" {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("Register(%q): %v, want an InvalidError of username", name, err)
 		}
 	}
 	for _, name := range []string{"administer", "roots", "modern", "ada1"} {
 		if _, err := b.Accounts.Register(b.Ctx, name, "correct horse battery"); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("Register(%q): %v", name, err)
 		}
 	}
 	if _, err := b.Accounts.RegisterReserved(b.Ctx, "admin", "correct horse battery"); err != nil {
-		t.Errorf("an operator: %v", err)
+		t.Errorf("RegisterReserved: %v", err)
 	}
 }
 
-// A user whose network has recently signed up others is not among the latest users, and is a normal
-// user otherwise.
+// A user whose network has recently signed up others is not listed among the latest users, but is
+// otherwise a normal user.
 func TestUnlisted(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -188,7 +188,7 @@ func TestUnlisted(t *testing.T) {
 		t.Errorf("latest users: %v, %v", latest, err)
 	}
 	if user, err := b.Users.UserByName(b.Ctx, "robot5"); err != nil || !user.Unlisted {
-		t.Errorf("%+v, %v", user, err)
+		t.Errorf("UserByName = %+v, %v; want an unlisted user", user, err)
 	}
 	if _, err := b.Auth.Login(b.Ctx, "robot5", "correct horse battery"); err != nil {
 		t.Error(err)

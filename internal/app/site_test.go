@@ -16,50 +16,50 @@ func TestSiteSettings(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	olga, mia := b.NewUser("olga"), b.NewUser("mia")
-	b.do(b.Moderation.SetRole(b.Ctx, social.Operator, olga.ID, social.Admin, ""))
-	b.do(b.Moderation.SetRole(b.Ctx, social.Operator, mia.ID, social.Moderator, ""))
+	b.must(b.Moderation.SetRole(b.Ctx, social.Operator, olga.ID, social.Admin, ""))
+	b.must(b.Moderation.SetRole(b.Ctx, social.Operator, mia.ID, social.Moderator, ""))
 	set := func(actor social.Actor, texts map[site.Field]string) []site.Field {
 		t.Helper()
 		changed, err := b.Site.Set(b.Ctx, actor, texts, nil)
-		b.do(err)
+		b.must(err)
 		return changed
 	}
 	info := func() site.Info {
 		t.Helper()
 		info, err := b.Site.Get(b.Ctx)
-		b.do(err)
+		b.must(err)
 		return info
 	}
 	if name := info().Name(); name != "Retwis" {
-		t.Errorf("a new site is %q", name)
+		t.Errorf("the name of a new site is %q, want Retwis", name)
 	}
 	for _, actor := range []social.Actor{0, mia.Actor(), social.Automatic} {
 		if _, err := b.Site.Set(b.Ctx, actor, map[site.Field]string{site.Name: "Mine"}, nil); !errors.Is(err, social.ErrForbidden) {
-			t.Errorf("actor %v: %v", actor, err)
+			t.Errorf("Set by actor %v: %v, want ErrForbidden", actor, err)
 		}
 	}
 	if got := set(olga.Actor(), map[site.Field]string{site.Name: " Light \n house ", site.Rules: "one\r\n\n two ", site.NoIndex: "on", site.Terms: ""}); len(got) != 3 {
-		t.Errorf("%v has changed", got)
+		t.Errorf("changed fields = %v, want 3", got)
 	}
 	if got := set(olga.Actor(), map[site.Field]string{site.Name: "Light house"}); len(got) != 0 {
-		t.Errorf("the same again: %v has changed", got)
+		t.Errorf("changed fields = %v, want none", got)
 	}
 	i := info()
 	if i.Name() != "Light house" || strings.Join(i.Rules(), "|") != "one|two" || !i.NoIndex() || i.Of(site.Terms) != "" {
-		t.Errorf("%v", i)
+		t.Errorf("settings = %v", i)
 	}
 	page, err := b.Audit.Read(b.Ctx, audit.Filter{}, "", 50)
-	b.do(err)
+	b.must(err)
 	log := fmt.Sprint(page.Entries)
 	if !strings.Contains(log, "site:rules") || strings.Contains(log, "site:terms") || strings.Contains(log, "Light") || strings.Contains(log, "one") {
-		t.Errorf("the audit log has %s", log)
+		t.Errorf("the audit log must name the changed fields without their text: %s", log)
 	}
 	b.WantHealthy()
 
 	b.Redis("HSET", "site", "contact", "javascript:alert(1)")
 	set(social.Operator, map[site.Field]string{site.Name: ""})
 	if i := info(); i.Name() != "Retwis" || i.ContactLink() != "" {
-		t.Errorf("a damaged contact links to %q, and the site is %q", i.ContactLink(), i.Name())
+		t.Errorf("link of a damaged contact: %q, name of the site: %q; want none, Retwis", i.ContactLink(), i.Name())
 	}
 }
 
@@ -70,33 +70,33 @@ func TestSiteFields(t *testing.T) {
 	for _, c := range []struct {
 		field       site.Field
 		typed, want string
-		problem     bool
+		invalid     bool
 	}{
-		{field: site.Name, typed: long(41), problem: true},
+		{field: site.Name, typed: long(41), invalid: true},
 		{field: site.Name, typed: long(40), want: long(40)},
-		{field: site.Description, typed: long(201), problem: true},
+		{field: site.Description, typed: long(201), invalid: true},
 		{field: site.Contact, typed: "a@example.com", want: "a@example.com"},
 		{field: site.Contact, typed: "https://example.com/x", want: "https://example.com/x"},
-		{field: site.Contact, typed: "javascript:alert(1)", problem: true},
-		{field: site.Contact, typed: "javascript://example.com", problem: true},
-		{field: site.Contact, typed: "Ada <a@example.com>", problem: true},
-		{field: site.Contact, typed: "a@example.com?subject=x", problem: true},
-		{field: site.Rules, typed: strings.Repeat("x\n", 21), problem: true},
-		{field: site.Rules, typed: long(301), problem: true},
+		{field: site.Contact, typed: "javascript:alert(1)", invalid: true},
+		{field: site.Contact, typed: "javascript://example.com", invalid: true},
+		{field: site.Contact, typed: "Ada <a@example.com>", invalid: true},
+		{field: site.Contact, typed: "a@example.com?subject=x", invalid: true},
+		{field: site.Rules, typed: strings.Repeat("x\n", 21), invalid: true},
+		{field: site.Rules, typed: long(301), invalid: true},
 		{field: site.Rules, typed: strings.Repeat(long(300)+"\r\n\r\n", 20), want: strings.TrimSuffix(strings.Repeat(long(300)+"\n", 20), "\n")},
 		{field: site.About, typed: "\n# A\r\n\r\n    code\u202e\x00\n", want: "# A\n\n    code"},
-		{field: site.About, typed: long(20_001), problem: true},
+		{field: site.About, typed: long(20_001), invalid: true},
 		{field: site.About, typed: long(20_000), want: long(20_000)},
 		{field: site.NoIndex, typed: "on", want: "1"},
-		{field: site.NoIndex, typed: "perhaps", problem: true},
-		{field: "color", typed: "red", problem: true},
+		{field: site.NoIndex, typed: "perhaps", invalid: true},
+		{field: "color", typed: "red", invalid: true},
 	} {
 		got, err := site.Clean(c.field, c.typed)
-		if (err != nil) != c.problem || got != c.want {
-			t.Errorf("%s %.30q: %.40q, %v", c.field, c.typed, got, err)
+		if (err != nil) != c.invalid || got != c.want {
+			t.Errorf("Clean(%s, %.30q) = %.40q, %v; want %.40q, invalid = %v", c.field, c.typed, got, err, c.want, c.invalid)
 		}
-		if cleaned, err := site.Clean(c.field, got); !c.problem && (err != nil || cleaned != got) {
-			t.Errorf("%s %.30q: cleaned again it is %.40q, %v", c.field, c.typed, cleaned, err)
+		if cleaned, err := site.Clean(c.field, got); !c.invalid && (err != nil || cleaned != got) {
+			t.Errorf("%s %.30q: Clean of the cleaned value = %.40q, %v", c.field, c.typed, cleaned, err)
 		}
 	}
 }

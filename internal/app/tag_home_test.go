@@ -25,8 +25,8 @@ func (b *bundle) wantNoTasks() {
 	b.Eventually("the tasks to be finished", func() bool { return b.Redis("ZCARD", "tasks") == "0" })
 }
 
-// Following a tag adds its posts. Unfollowing it removes them, except those with another reason to
-// be there.
+// Following a tag adds its posts to the home timeline. Unfollowing the tag removes them, except
+// posts that belong there for another reason.
 func TestTagsOnHome(t *testing.T) {
 	onServerAndCluster(t, func(t *testing.T, b *bundle) {
 		eve, ada, bob, cem := b.NewUser("eve"), b.NewUser("ada"), b.NewUser("bob"), b.NewUser("cem")
@@ -36,44 +36,44 @@ func TestTagsOnHome(t *testing.T) {
 			early = append(early, b.Publish(ada, fmt.Sprint("early ", i, " #t")))
 		}
 		for _, id := range early[:18] {
-			b.do(b.Posts.Delete(b.Ctx, ada, id))
+			b.must(b.Posts.Delete(b.Ctx, ada, id))
 		}
 		latest := early[20:]
 		own := b.Publish(eve, "mine #t")
 		ofBob := b.Publish(bob, "of one I follow #t")
-		b.do(b.Tags.FollowTag(b.Ctx, eve, "t"))
+		b.must(b.Tags.FollowTag(b.Ctx, eve, "t"))
 		b.wantOnHome("followed", eve, append(slices.Clone(latest[2:]), own, ofBob)...)
-		b.do(b.Tags.FollowTag(b.Ctx, eve, "other"))
+		b.must(b.Tags.FollowTag(b.Ctx, eve, "other"))
 		two := b.Publish(cem, "two #t #other")
 		toStranger := b.reply(bob, latest[50], "to a stranger #t")
 		toEve := b.reply(bob, own, "to me #t")
 		edited := b.Publish(cem, "edited #t")
 		err := b.Posts.Edit(b.Ctx, cem, edited, "no tag any more")
-		b.do(err)
-		b.do(b.Tags.FollowTag(b.Ctx, eve, "t")) // twice
+		b.must(err)
+		b.must(b.Tags.FollowTag(b.Ctx, eve, "t")) // again
 		for range 2 {
-			b.do(b.Tags.UnfollowTag(b.Ctx, eve, "t"))
+			b.must(b.Tags.UnfollowTag(b.Ctx, eve, "t"))
 			b.wantOnHome("unfollowed", eve, own, ofBob, two, toEve)
 		}
 		b.Publish(ada, "late #t")
 		b.wantOnHome("a later post", eve, own, ofBob, two, toEve)
-		b.do(b.Tags.UnfollowTag(b.Ctx, eve, "other"))
-		b.wantOnHome("unfollowed the other one", eve, own, ofBob, toEve)
+		b.must(b.Tags.UnfollowTag(b.Ctx, eve, "other"))
+		b.wantOnHome("unfollowed #other", eve, own, ofBob, toEve)
 		for author, ids := range map[social.User][]int64{ada: latest[2:5], cem: {two, edited}, bob: {toStranger}} {
 			for _, id := range ids {
-				b.do(b.Posts.Delete(b.Ctx, author, id))
+				b.must(b.Posts.Delete(b.Ctx, author, id))
 			}
 		}
-		b.do(b.Leaving.DeleteAccount(b.Ctx, ada.ID))
+		b.must(b.Leaving.DeleteAccount(b.Ctx, ada.ID))
 		b.Clock.Advance(time.Hour)
-		b.do(b.Leaving.FinishRemoval(b.Ctx, ada.ID))
+		b.must(b.Leaving.FinishRemoval(b.Ctx, ada.ID))
 		b.wantNoTasks()
 		b.WantHealthy()
 	})
 }
 
-// However follows of tags and of people, posts and deletions are interleaved, the home timeline has
-// all posts that belong there and no others.
+// If follows and unfollows of a tag and its author run at the same time as posts, the home timeline
+// gets all posts that belong there and no others.
 func TestTagsOnHomeTogether(t *testing.T) {
 	onServerAndCluster(t, func(t *testing.T, b *bundle) {
 		eve, ada := b.NewUser("eve"), b.NewUser("ada")
@@ -83,27 +83,27 @@ func TestTagsOnHomeTogether(t *testing.T) {
 			for i := range ids {
 				wg.Go(func() { ids[i] = b.Publish(ada, fmt.Sprint(round, " #t ", i)) })
 			}
-			wg.Go(func() { b.do(b.Tags.FollowTag(b.Ctx, eve, "t")) })
-			wg.Go(func() { b.do(b.Tags.UnfollowTag(b.Ctx, eve, "t")) })
+			wg.Go(func() { b.must(b.Tags.FollowTag(b.Ctx, eve, "t")) })
+			wg.Go(func() { b.must(b.Tags.UnfollowTag(b.Ctx, eve, "t")) })
 			wg.Go(func() {
-				b.do(b.Follows.Follow(b.Ctx, eve, ada))
-				b.do(b.Follows.Unfollow(b.Ctx, eve, ada))
+				b.must(b.Follows.Follow(b.Ctx, eve, ada))
+				b.must(b.Follows.Unfollow(b.Ctx, eve, ada))
 			})
 			wg.Wait()
 			follows, err := b.Tags.IsFollowingTag(b.Ctx, eve.ID, "t")
-			b.do(err)
+			b.must(err)
 			if follows {
-				b.do(b.Tags.UnfollowTag(b.Ctx, eve, "t"))
+				b.must(b.Tags.UnfollowTag(b.Ctx, eve, "t"))
 			}
 			b.wantOnHome("nothing is followed", eve)
-			b.do(b.Tags.FollowTag(b.Ctx, eve, "t"))
-			wg.Go(func() { b.do(b.Follows.Follow(b.Ctx, eve, ada)) })
-			wg.Go(func() { b.do(b.Tags.UnfollowTag(b.Ctx, eve, "t")) })
+			b.must(b.Tags.FollowTag(b.Ctx, eve, "t"))
+			wg.Go(func() { b.must(b.Follows.Follow(b.Ctx, eve, ada)) })
+			wg.Go(func() { b.must(b.Tags.UnfollowTag(b.Ctx, eve, "t")) })
 			wg.Wait()
 			b.wantOnHome("the author is followed", eve, ids...)
-			b.do(b.Follows.Unfollow(b.Ctx, eve, ada))
+			b.must(b.Follows.Unfollow(b.Ctx, eve, ada))
 			for _, id := range ids {
-				b.do(b.Posts.Delete(b.Ctx, ada, id))
+				b.must(b.Posts.Delete(b.Ctx, ada, id))
 			}
 		}
 		b.wantNoTasks()

@@ -37,13 +37,13 @@ func TestTagPosts(t *testing.T) {
 			}
 		}
 		if got, want := see(social.User{}, "#GO"), []int64{third, second, first}; !slices.Equal(got, want) {
-			t.Errorf("%v, want %v", got, want)
+			t.Errorf("posts with #GO: %v, want %v", got, want)
 		}
 		if got := see(ada, "日本語"); !slices.Equal(got, []int64{first}) {
-			t.Errorf("%v", got)
+			t.Errorf("posts with #日本語: %v, want %d", got, first)
 		}
 		if got := see(ada, "nothing"); got != nil {
-			t.Errorf("%v", got)
+			t.Errorf("posts with #nothing: %v, want none", got)
 		}
 		if err := b.Relations.Block(b.Ctx, eve, bob, b.Clock.Now().Add(1<<40)); err != nil {
 			t.Fatal(err)
@@ -52,7 +52,7 @@ func TestTagPosts(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := see(bob, "go"); !slices.Equal(got, []int64{second}) {
-			t.Errorf("of a blocked person: %v", got)
+			t.Errorf("posts with #go for a blocked viewer: %v, want %d", got, second)
 		}
 		if _, err := b.Tags.TagPosts(b.Ctx, &social.Viewer{}, "1 2", 0, 1); !errors.Is(err, social.ErrNotFound) {
 			t.Error(err)
@@ -69,11 +69,11 @@ func TestFollowTag(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got, err := b.Tags.FollowedTags(b.Ctx, ada.ID); err != nil || !slices.Equal(got, want) {
-				t.Fatalf("%v, %v, want %v", got, err, want)
+				t.Fatalf("FollowedTags = %v, %v; want %v", got, err, want)
 			}
-			is, err := b.Tags.IsFollowingTag(b.Ctx, ada.ID, tag)
-			if err != nil || is != slices.Contains(want, strings.ToLower(tag)) {
-				t.Fatalf("following %s: %v, %v", tag, is, err)
+			follows, err := b.Tags.IsFollowingTag(b.Ctx, ada.ID, tag)
+			if err != nil || follows != slices.Contains(want, strings.ToLower(tag)) {
+				t.Fatalf("IsFollowingTag(%s) = %v, %v", tag, follows, err)
 			}
 		}
 		follow("Go", func() error { return b.Tags.FollowTag(b.Ctx, ada, "Go") }, "go")
@@ -82,23 +82,23 @@ func TestFollowTag(t *testing.T) {
 		follow("rust", func() error { return b.Tags.FollowTag(b.Ctx, ada, "#rust") }, "rust", "go")
 		follow("go", func() error { return b.Tags.FollowTag(b.Ctx, ada, "GO") }, "rust", "go")
 		if repeated := b.Redis("ZSCORE", "tag_followers:go", "1"); repeated != first {
-			t.Errorf("followed at %q, mirrored at %q", first, repeated)
+			t.Errorf("followed at %q in following_tags, at %q in tag_followers", first, repeated)
 		}
 		id := b.Publish(bob, "about #go")
 		if page, err := b.Timelines.Home(b.Ctx, ada.ID, 0, 10); err != nil || !slices.Equal(page.IDs, []int64{id}) {
-			t.Errorf("home: %v, %v", page, err)
+			t.Errorf("Home = %v, %v; want %d", page, err, id)
 		}
 		follow("go", func() error { return b.Tags.UnfollowTag(b.Ctx, ada, "＃Go") }, "rust")
 		follow("go", func() error { return b.Tags.UnfollowTag(b.Ctx, ada, "go") }, "rust")
 		if left := b.Redis("EXISTS", "tag_followers:go"); left != "0" {
-			t.Error("a tag that nobody follows has followers")
+			t.Error("tag_followers:go is left")
 		}
 		if err := b.Tags.FollowTag(b.Ctx, ada, "12"); !errors.Is(err, social.ErrNotFound) {
 			t.Error(err)
 		}
-		var full sync.WaitGroup
+		var wg sync.WaitGroup
 		for i := range 510 {
-			full.Go(func() {
+			wg.Go(func() {
 				err := b.Tags.FollowTag(b.Ctx, ada, fmt.Sprint("tag", i))
 				var invalid *social.InvalidError
 				if err != nil && !errors.As(err, &invalid) {
@@ -106,9 +106,9 @@ func TestFollowTag(t *testing.T) {
 				}
 			})
 		}
-		full.Wait()
+		wg.Wait()
 		if n := b.Redis("ZCARD", "following_tags:1"); n != "500" {
-			t.Errorf("follows %s tags", n)
+			t.Errorf("ada follows %s tags, want 500", n)
 		}
 		b.WantHealthy()
 	})

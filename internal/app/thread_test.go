@@ -55,49 +55,49 @@ func TestThread(t *testing.T) {
 		want(ada, root, "", ".2 ..4 ...5 .3 .6")
 		want(ada, r4, "1 2", ".5")
 		want(ada, r5, "1 2 4", "")
-		b.do(b.Reactions.Like(b.Ctx, ada, r5))
+		b.must(b.Reactions.Like(b.Ctx, ada, r5))
 		if got := b.thread(ada, root, 0, 50).Replies[2]; got.Marks != social.MarkLiked || got.Post.Counts.Likes != 1 {
 			t.Errorf("marks %v, %v", got.Marks, got.Post.Counts)
 		}
 		// A deleted post stays as a stub while a post below it is visible.
-		b.do(b.Posts.Delete(b.Ctx, eve, r4))
+		b.must(b.Posts.Delete(b.Ctx, eve, r4))
 		want(ada, root, "", ".2 ..4deleted ...5 .3 .6")
 		want(ada, r5, "1 2 4deleted", "")
-		b.do(b.Posts.Delete(b.Ctx, bob, r6))
+		b.must(b.Posts.Delete(b.Ctx, bob, r6))
 		want(ada, root, "", ".2 ..4deleted ...5 .3")
 		if _, err := b.Threads.Get(b.Ctx, b.viewer(ada), r4, 0, 50); !errors.Is(err, social.ErrNotFound) {
-			t.Errorf("the thread of a deleted post: %v", err)
+			t.Errorf("the thread of a deleted post: %v, want ErrNotFound", err)
 		}
-		// A hidden post leaves a stub, too, or nothing if there is nothing below it.
-		b.do(b.Relations.Mute(b.Ctx, ada, bob, time.Time{}))
+		// A hidden post is shown as a stub, too, or not at all if no post below it is visible.
+		b.must(b.Relations.Mute(b.Ctx, ada, bob, time.Time{}))
 		want(ada, root, "", ".2muted ..4deleted ...5 .3")
 		want(ada, r2, "1", ".4deleted ..5")
-		b.do(b.Relations.Unmute(b.Ctx, ada, bob))
-		b.do(b.Relations.Block(b.Ctx, bob, eve, time.Time{}))
+		b.must(b.Relations.Unmute(b.Ctx, ada, bob))
+		b.must(b.Relations.Block(b.Ctx, bob, eve, time.Time{}))
 		want(eve, root, "", ".2unavailable ..4deleted ...5 .3")
 		want(eve, r5, "1 2unavailable 4deleted", "")
-		b.do(b.Relations.Block(b.Ctx, ada, eve, time.Time{}))
+		b.must(b.Relations.Block(b.Ctx, ada, eve, time.Time{}))
 		if _, err := b.Threads.Get(b.Ctx, b.viewer(eve), root, 0, 50); !errors.Is(err, social.ErrNotFound) {
-			t.Errorf("the thread of a hidden post: %v", err)
+			t.Errorf("the thread of a hidden post: %v, want ErrNotFound", err)
 		}
 		repost, err := b.Posts.Repost(b.Ctx, bob, r3)
-		b.do(err)
+		b.must(err)
 		if got := b.thread(ada, repost.ID, 0, 50); got.Post.ID != r3 {
-			t.Errorf("the thread of a repost is that of %d", got.Post.ID)
+			t.Errorf("the thread of a repost is that of post %d, want %d", got.Post.ID, r3)
 		}
-		b.do(b.Posts.Delete(b.Ctx, ada, r5))
+		b.must(b.Posts.Delete(b.Ctx, ada, r5))
 		want(bob, root, "", ".2 .3")
-		b.do(b.Posts.Delete(b.Ctx, ada, root))
+		b.must(b.Posts.Delete(b.Ctx, ada, root))
 		want(bob, r2, "1deleted", "")
 		var invalid *social.InvalidError
 		if _, err := b.Threads.Get(b.Ctx, b.viewer(bob), r2, 999, 50); !errors.As(err, &invalid) {
-			t.Errorf("a cursor of another conversation: %v", err)
+			t.Errorf("a cursor of another conversation: %v, want an InvalidError", err)
 		}
 	})
 }
 
-// While two processes add and delete replies, the pages of a conversation repeat nothing and omit
-// nothing that was there all the time.
+// While another process adds and deletes replies, the pages of a conversation show each reply at
+// most once and omit no reply that existed all the time.
 func TestThreadPages(t *testing.T) {
 	t.Parallel()
 	url := redistest.DB(t).URL()
@@ -105,27 +105,27 @@ func TestThreadPages(t *testing.T) {
 	ada := b.NewUser("ada")
 	root := b.Publish(ada, "root")
 	ids := []int64{root}
-	add := func(on *bundle) int64 {
-		id := on.reply(ada, ids[rand.IntN(len(ids))], "reply")
+	add := func(process *bundle) int64 {
+		id := process.reply(ada, ids[rand.IntN(len(ids))], "reply")
 		ids = append(ids, id)
 		return id
 	}
 	for range 60 {
 		add(b)
 	}
-	there := map[int64]bool{}
+	remaining := map[int64]bool{}
 	for _, p := range b.thread(ada, root, 0, 200).Replies {
-		there[p.ID] = true
+		remaining[p.ID] = true
 	}
-	if len(there) != 60 {
-		t.Fatalf("%d replies, want 60", len(there))
+	if len(remaining) != 60 {
+		t.Fatalf("%d replies, want 60", len(remaining))
 	}
 	seen := map[int64]bool{}
 	for after := int64(0); ; {
 		page := b.thread(ada, root, after, 7)
 		for _, p := range page.Replies {
 			if seen[p.ID] {
-				t.Fatalf("%d twice", p.ID)
+				t.Fatalf("reply %d is listed twice", p.ID)
 			}
 			seen[p.ID] = true
 		}
@@ -137,20 +137,20 @@ func TestThreadPages(t *testing.T) {
 		}
 		// The cursor itself and another post are deleted.
 		for _, id := range []int64{after, ids[1+rand.IntN(len(ids)-1)]} {
-			b.do(other.Posts.Delete(b.Ctx, ada, id))
-			delete(there, id)
-			ids = slices.DeleteFunc(ids, func(one int64) bool { return one == id })
+			b.must(other.Posts.Delete(b.Ctx, ada, id))
+			delete(remaining, id)
+			ids = slices.DeleteFunc(ids, func(x int64) bool { return x == id })
 		}
-		want := storage.ThreadKey(root)
-		n := other.Redis("ZCARD", want)
-		b.Eventually("the other process' changes to arrive", func() bool {
-			got, err := b.DB.DoCache(b.Ctx, b.DB.B().Zcard().Key(want).Cache(), time.Minute).AsInt64()
+		key := storage.ThreadKey(root)
+		n := other.Redis("ZCARD", key)
+		b.Eventually("the changes of the other process to be seen", func() bool {
+			got, err := b.DB.DoCache(b.Ctx, b.DB.B().Zcard().Key(key).Cache(), time.Minute).AsInt64()
 			return err == nil && fmt.Sprint(got) == n
 		})
 	}
-	for id := range there {
+	for id := range remaining {
 		if !seen[id] {
-			t.Errorf("%d is left out", id)
+			t.Errorf("reply %d is missing", id)
 		}
 	}
 }
@@ -172,19 +172,19 @@ func TestDamagedThread(t *testing.T) {
 	b.Redis("SET", "post:6", "not a hash")
 	b.Redis("ZADD", "thread:1", "50", "50", "6.5", "nonsense")
 	b.Redis("ZREM", "thread:1", "nonsense", "2")
-	b.Redis("HSET", "post:7", "parent", "2") // which is not listed, but exists
+	b.Redis("HSET", "post:7", "parent", "2") // post 2 exists, but is not listed
 	thread := b.thread(ada, root, 0, 50)
 	if got := outline(thread.Replies); got != ".2 ..7 .3 ..4 .5" {
-		t.Errorf("%q", got)
+		t.Errorf("replies: %q", got)
 	}
 	if got := outline(b.thread(ada, 5, 0, 50).Ancestors); got != "1 99deleted" {
-		t.Errorf("%q", got)
+		t.Errorf("ancestors of 5: %q, want 1 99deleted", got)
 	}
-	long := root
+	deepest := root
 	for range 30 {
-		long = b.reply(ada, long, "deeper")
+		deepest = b.reply(ada, deepest, "deeper")
 	}
-	if thread = b.thread(ada, long, 0, 50); len(thread.Ancestors) != 20 || !thread.Further {
-		t.Errorf("%d ancestors, more: %v", len(thread.Ancestors), thread.Further)
+	if thread = b.thread(ada, deepest, 0, 50); len(thread.Ancestors) != 20 || !thread.Further {
+		t.Errorf("%d ancestors, Further %v; want 20, true", len(thread.Ancestors), thread.Further)
 	}
 }

@@ -12,8 +12,8 @@ import (
 )
 
 // The public timeline keeps only the latest posts of an author who posts a lot; followers and the
-// profile get all of them. A reader who pages through meanwhile sees every post of the other
-// authors once.
+// profile get all of them. A reader who reads page after page meanwhile sees every post of the
+// other authors once.
 func TestTimelineShare(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(t *testing.T) *bundle{
@@ -45,7 +45,7 @@ func TestTimelineShare(t *testing.T) {
 			}
 			slices.Reverse(seen)
 			if !slices.Equal(seen, others) {
-				t.Errorf("a reader saw %v, want %v", seen, others)
+				t.Errorf("the reader saw %v, want %v", seen, others)
 			}
 			all := func(read func(before int64) (timeline.Page, error)) []int64 {
 				t.Helper()
@@ -83,7 +83,7 @@ func TestTimelineShare(t *testing.T) {
 				t.Errorf("after repeated fan-outs the public timeline has %v, want %v", got, want)
 			}
 			b.WantHealthy()
-			// Posts that were removed do not come back, and a check does not miss them.
+			// Removed posts do not come back, and the check does not report them as missing.
 			for _, id := range floodIDs[9:] {
 				if err := b.Posts.Delete(b.Ctx, loud, id); err != nil {
 					t.Fatal(err)
@@ -98,7 +98,7 @@ func TestTimelineShare(t *testing.T) {
 	}
 }
 
-// Reposts count; otherwise each would make room for one more post.
+// Reposts count, too; otherwise each repost would make room for one more post.
 func TestTimelineShareOfReposts(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -124,6 +124,6 @@ func TestTimelineShareOfReposts(t *testing.T) {
 		}
 	}
 	if want := storage.TimelineShare/2 + storage.TimelineShare%2; n > want {
-		t.Errorf("%d posts of one author, want %d at most", n, want)
+		t.Errorf("%d posts of one author, want at most %d", n, want)
 	}
 }

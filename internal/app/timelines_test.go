@@ -18,8 +18,8 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// Whatever is posted while a user reads page after page, each post that existed at the beginning is
-// seen exactly once.
+// A user who reads page after page sees each post that existed at the beginning exactly once,
+// whatever is posted meanwhile.
 func TestPagingProperty(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -35,19 +35,19 @@ func TestPagingProperty(t *testing.T) {
 			want = append(want, b.Publish(author, "before"))
 		}
 		slices.Reverse(want)
-		turn := b.Timelines.Home
+		read := b.Timelines.Home
 		if profile {
-			turn = b.Timelines.Profile
+			read = b.Timelines.Profile
 		}
 		var got []int64
 		for cursor := int64(0); ; {
-			page, err := turn(b.Ctx, author.ID, cursor, limit)
+			page, err := read(b.Ctx, author.ID, cursor, limit)
 			if err != nil {
 				rt.Fatal(err)
 			}
 			got = append(got, page.IDs...)
 			if len(page.IDs) > limit {
-				rt.Fatalf("a page of %d, want %d at most", len(page.IDs), limit)
+				rt.Fatalf("a page of %d posts, want at most %d", len(page.IDs), limit)
 			}
 			if cursor = page.Next; cursor == 0 {
 				break
@@ -55,7 +55,7 @@ func TestPagingProperty(t *testing.T) {
 			for range rapid.IntRange(0, 5).Draw(rt, "posts meanwhile") {
 				b.Publish(author, "meanwhile")
 			}
-			if rapid.Bool().Draw(rt, "the last one seen goes") {
+			if rapid.Bool().Draw(rt, "remove the last post") {
 				b.Redis("LREM", fmt.Sprintf("posts:%d", author.ID), "0", fmt.Sprint(cursor))
 			}
 		}
@@ -70,18 +70,18 @@ func TestProfileShowsOwnPostsOnly(t *testing.T) {
 	b := setup(t)
 	one, two := b.NewUser("one"), b.NewUser("two")
 	b.Connect(one, two)
-	mine := b.Publish(one, "mine")
-	theirs := b.Publish(two, "theirs")
+	own := b.Publish(one, "mine")
+	followed := b.Publish(two, "theirs")
 	profile, err := b.Timelines.Profile(b.Ctx, one.ID, 0, 10)
-	if err != nil || !slices.Equal(profile.IDs, []int64{mine}) {
+	if err != nil || !slices.Equal(profile.IDs, []int64{own}) {
 		t.Errorf("profile = %v, %v", profile, err)
 	}
 	home, err := b.Timelines.Home(b.Ctx, one.ID, 0, 10)
-	if err != nil || !slices.Equal(home.IDs, []int64{theirs, mine}) {
+	if err != nil || !slices.Equal(home.IDs, []int64{followed, own}) {
 		t.Errorf("home = %v, %v", home, err)
 	}
 	all, err := b.Timelines.Everybody(b.Ctx, 0, 1)
-	if err != nil || !slices.Equal(all.IDs, []int64{theirs}) || all.Next != theirs {
+	if err != nil || !slices.Equal(all.IDs, []int64{followed}) || all.Next != followed {
 		t.Errorf("everybody = %v, %v", all, err)
 	}
 	counts, err := b.Follows.Counts(b.Ctx, one.ID)
@@ -120,46 +120,46 @@ func TestReadsSeeOwnWrites(t *testing.T) {
 	}
 }
 
-// A read in another process that must not depend on invalidation does not.
+// A read with WithFresh sees a write of another process at once.
 func TestWithFresh(t *testing.T) {
 	t.Parallel()
 	db := setup(t)
-	elsewhere := on(t, db.DB)
+	peer := on(t, db.DB)
 	author := db.NewUser("author")
 	for range 100 {
 		pid := db.Publish(author, "fresh")
-		page, err := elsewhere.Timelines.Home(social.WithFresh(db.Ctx), author.ID, 0, 10)
+		page, err := peer.Timelines.Home(social.WithFresh(db.Ctx), author.ID, 0, 10)
 		if err != nil || page.IDs[0] != pid {
 			t.Fatalf("home begins with %v, want %d (%v)", page.IDs, pid, err)
 		}
 	}
 }
 
-// tallying counts the commands that start with certain words.
-type tallying struct {
+// commandCounter is a client that counts the commands that start with words.
+type commandCounter struct {
 	rueidis.Client
 	words []string
 	n     atomic.Int64
 }
 
-func (c *tallying) count(words []string) {
+func (c *commandCounter) count(words []string) {
 	if len(words) >= len(c.words) && slices.Equal(words[:len(c.words)], c.words) {
 		c.n.Add(1)
 	}
 }
 
-func (c *tallying) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
+func (c *commandCounter) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
 	c.count(cmd.Commands())
 	return c.Client.Do(ctx, cmd)
 }
 
-func (c *tallying) DoCache(ctx context.Context, cmd rueidis.Cacheable, ttl time.Duration) rueidis.RedisResult {
+func (c *commandCounter) DoCache(ctx context.Context, cmd rueidis.Cacheable, ttl time.Duration) rueidis.RedisResult {
 	c.count(cmd.Commands())
 	return c.Client.DoCache(ctx, cmd, ttl)
 }
 
-// Each process reads the public timeline and the latest users at most once a second. What was
-// written through that process shows at once.
+// Each process reads the public timeline and the latest users at most once a second. Writes through
+// the same process show at once.
 func TestReadOnceASecond(t *testing.T) {
 	t.Parallel()
 	for _, read := range []struct {
@@ -188,9 +188,9 @@ func TestReadOnceASecond(t *testing.T) {
 			t.Parallel()
 			client := setup(t).DB
 			var processes [3]*bundle
-			var counts [3]*tallying
+			var counts [3]*commandCounter
 			for i := range processes {
-				counts[i] = &tallying{Client: client, words: read.command}
+				counts[i] = &commandCounter{Client: client, words: read.command}
 				processes[i] = on(t, counts[i], func(opt *app.Options) { opt.Invalidations = new(store.Invalidations) })
 			}
 			processes[0].NewUser("first")
@@ -200,19 +200,19 @@ func TestReadOnceASecond(t *testing.T) {
 				b.Clock.Unix.Store(1_700_000_100 + int64(n))
 				want := read.write(b, n)
 				if got, err := read.first(b, b.Ctx); err != nil || got != want {
-					t.Fatalf("%v comes first after %v was written (%v)", got, want, err)
+					t.Fatalf("the first entry is %v, want %v (%v)", got, want, err)
 				}
 			}
 			for i, c := range counts {
-				if n, most := c.n.Load(), 1+int64(time.Since(began)/time.Second); n == 0 || n > most {
-					t.Errorf("process %d has read %d times in %v", i, n, time.Since(began))
+				if n, limit := c.n.Load(), 1+int64(time.Since(began)/time.Second); n == 0 || n > limit {
+					t.Errorf("process %d has read %d times in %v, want 1 to %d", i, n, time.Since(began), limit)
 				}
 			}
 			processes[0].Clock.Advance(time.Hour)
 			last := read.write(processes[0], 100)
 			fresh, err := read.first(processes[1], social.WithFresh(processes[1].Ctx))
 			if err != nil || fresh != last {
-				t.Errorf("bypassing the caches, %v comes first, want %v (%v)", fresh, last, err)
+				t.Errorf("with WithFresh the first entry is %v, want %v (%v)", fresh, last, err)
 			}
 		})
 	}

@@ -22,22 +22,22 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// walked is a list of the service and what a viewer sees of ada on it: the IDs of the authors of
-// its posts, or of its people.
-type walked struct {
+// listCase is a list of the service. read returns the users on the list, or the authors of the
+// posts on it, as a viewer sees it.
+type listCase struct {
 	read func(v *social.Viewer) ([]int64, error)
 	rule rule
 	// never lists viewers whose list never includes ada.
 	never []string
 }
 
-// rule is what a mute does to a list.
+// rule is the effect of a mute on a list.
 type rule int
 
 const (
-	listed      rule = iota // a mute hides
-	asked                   // the viewer has asked for this user or post: a mute does not hide
-	listsPeople             // lists of people show muted ones
+	listed      rule = iota // a mute hides the muted user
+	asked                   // the viewer asked for the user or post: a mute has no effect
+	listsPeople             // lists of people include muted people
 )
 
 func authors(items []timeline.Item, err error) ([]int64, error) {
@@ -62,8 +62,8 @@ func userIDs(users []social.User) []int64 {
 	return ids
 }
 
-// notLists are the methods that take a viewer and return no post and no person, or only what
-// belongs to the viewer. All others are in the table of TestVisible.
+// notLists names the methods that take a viewer and return no posts or people, or only the viewer's
+// own. All other such methods are in the table of TestVisible.
 var notLists = []string{
 	"CountsFor", "Library.Add", "Library.Put", "Mark", "Marks", "Relations.Get", "Relations.GetMany",
 	"Select",
@@ -72,8 +72,8 @@ var notLists = []string{
 	"Unread", "UnreadNow",
 }
 
-// Every list of the service, as seen by viewers in every relation to ada. The test fails if a list
-// is missing here.
+// TestVisible checks every list of the service for viewers in every relation to ada. The test fails
+// if a list is missing from its table.
 func TestVisible(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, _ *bundle) {
@@ -84,7 +84,7 @@ func TestVisible(t *testing.T) {
 		}
 		for _, name := range []string{"staff", "blocked staff"} {
 			staff := viewers[name]
-			b.do(b.Moderation.SetRole(b.Ctx, social.Operator, staff.ID, social.Moderator, ""))
+			b.must(b.Moderation.SetRole(b.Ctx, social.Operator, staff.ID, social.Moderator, ""))
 			staff.Role = social.Moderator
 			viewers[name] = staff
 		}
@@ -94,40 +94,40 @@ func TestVisible(t *testing.T) {
 		post, ofCarl := b.Publish(ada, "a #tag"), b.Publish(carl, "hello")
 		reply := b.reply(ada, ofCarl, "a reply")
 		for _, user := range []social.User{carl, ada} {
-			b.do(b.Reactions.Like(b.Ctx, user, post))
+			b.must(b.Reactions.Like(b.Ctx, user, post))
 		}
-		b.do(b.Reactions.Like(b.Ctx, ada, ofCarl))
+		b.must(b.Reactions.Like(b.Ctx, ada, ofCarl))
 		byCarl, err := b.Posts.Repost(b.Ctx, carl, post)
-		b.do(err)
+		b.must(err)
 		repost := byCarl.ID
 		_, err = b.Posts.Repost(b.Ctx, ada, ofCarl)
-		b.do(err)
+		b.must(err)
 		for name, user := range viewers {
 			if user.ID == 0 {
 				continue
 			}
-			b.do(b.Reactions.Bookmark(b.Ctx, user, post))
+			b.must(b.Reactions.Bookmark(b.Ctx, user, post))
 			b.Notifications.Notify(b.Ctx, user.ID, notify.Reply, ada.ID, reply, time.Time{})
 			if name != "follower" && name != "author" {
 				b.Connect(user, carl)
 			}
 		}
-		b.do(b.Relations.Mute(b.Ctx, viewers["muter"], ada, time.Time{}))
-		b.do(b.Relations.Block(b.Ctx, ada, viewers["blocked"], time.Time{}))
-		b.do(b.Relations.Block(b.Ctx, ada, viewers["blocked staff"], time.Time{}))
-		b.do(b.Relations.Block(b.Ctx, viewers["blocker"], ada, time.Time{}))
-		// A blocked moderator can read and do nothing else.
+		b.must(b.Relations.Mute(b.Ctx, viewers["muter"], ada, time.Time{}))
+		b.must(b.Relations.Block(b.Ctx, ada, viewers["blocked"], time.Time{}))
+		b.must(b.Relations.Block(b.Ctx, ada, viewers["blocked staff"], time.Time{}))
+		b.must(b.Relations.Block(b.Ctx, viewers["blocker"], ada, time.Time{}))
+		// A blocked moderator can only read.
 		if _, err := b.Posts.Reply(b.Ctx, viewers["blocked staff"], post, "hi"); !errors.Is(err, social.ErrNotFound) {
-			t.Errorf("a blocked moderator answers: %v", err)
+			t.Errorf("reply of a blocked moderator: %v, want ErrNotFound", err)
 		}
 		if err := b.Reactions.Like(b.Ctx, viewers["blocked staff"], post); !errors.Is(err, social.ErrNotFound) {
-			t.Errorf("a blocked moderator likes: %v", err)
+			t.Errorf("like of a blocked moderator: %v, want ErrNotFound", err)
 		}
 		for _, user := range viewers {
 			if user.ID == 0 {
 				continue
 			}
-			// As it was before the block, and not cleared yet.
+			// The list is as before the block, and not yet cleared.
 			b.Redis("DEL", storage.HomeKey(user.ID))
 			b.Redis("RPUSH", storage.HomeKey(user.ID), storage.Itoa(repost), storage.Itoa(post))
 			if b.DB.Mode() == rueidis.ClientModeCluster {
@@ -138,7 +138,7 @@ func TestVisible(t *testing.T) {
 			}
 		}
 
-		lists := map[string]walked{
+		lists := map[string]listCase{
 			"HomePosts": {read: func(v *social.Viewer) ([]int64, error) {
 				return ofListing(b.Lists.HomePosts(b.Ctx, v, 0, 50))
 			}, never: []string{"stranger"}},
@@ -195,7 +195,7 @@ func TestVisible(t *testing.T) {
 				page, err := b.Notifications.Page(b.Ctx, v, "", 50)
 				var ids []int64
 				for _, group := range page.Groups {
-					if group.Kind != notify.Decided { // which names the viewer to the viewer
+					if group.Kind != notify.Decided { // lists the viewer as the actor
 						ids = append(ids, userIDs(group.Actors)...)
 					}
 				}
@@ -218,7 +218,7 @@ func TestVisible(t *testing.T) {
 				if common.N == 0 {
 					return nil, err
 				}
-				return []int64{ada.ID}, err // nobody else follows both
+				return []int64{ada.ID}, err // no other user follows both
 			}, never: []string{"stranger", "author"}},
 			"CompleteNames": {rule: listsPeople, read: func(v *social.Viewer) ([]int64, error) {
 				users, err := b.Completions.CompleteNames(b.Ctx, v, "@ad", 20)
@@ -226,7 +226,7 @@ func TestVisible(t *testing.T) {
 			}},
 			"Search.Posts": {read: func(v *social.Viewer) ([]int64, error) {
 				q, err := search.Parse("tag")
-				b.do(err)
+				b.must(err)
 				return ofListing(b.Search.Posts(b.Ctx, v, q, 0, 50))
 			}},
 			"Search.People": {rule: listsPeople, read: func(v *social.Viewer) ([]int64, error) {
@@ -240,7 +240,7 @@ func TestVisible(t *testing.T) {
 				}
 				return []int64{latest[0].Author.ID}, nil
 			}},
-			"Suggestions.Get": {read: func(v *social.Viewer) ([]int64, error) { // carl follows ada, and she has posted
+			"Suggestions.Get": {read: func(v *social.Viewer) ([]int64, error) { // carl follows ada, who has posted
 				return ofSuggestions(b.Suggestions.Get(b.Ctx, v, 30))
 			}, never: []string{"author", "follower"}},
 			"Suggestions.Beside": {read: func(v *social.Viewer) ([]int64, error) {
@@ -277,7 +277,7 @@ func TestVisible(t *testing.T) {
 			}
 		}
 		for _, standing := range []social.Standing{social.Good, social.Limited, social.Suspended, social.Good} {
-			b.do(b.Moderation.SetStanding(b.Ctx, social.Operator, ada.ID, moderation.StandingChange{Standing: standing}))
+			b.must(b.Moderation.SetStanding(b.Ctx, social.Operator, ada.ID, moderation.StandingChange{Standing: standing}))
 			for name, user := range viewers {
 				v := b.viewer(user)
 				for list, entry := range lists {
@@ -299,34 +299,34 @@ func TestVisible(t *testing.T) {
 					}
 					ids, err := entry.read(v)
 					if err != nil {
-						t.Errorf("%s as the %s of one in %v standing: %v", list, name, standing, err)
+						t.Errorf("%s as %s, ada in %v standing: %v", list, name, standing, err)
 					}
 					if got := slices.Contains(ids, ada.ID); got != want {
-						t.Errorf("%s as the %s of one in %v standing: ada is there: %v, want %v", list, name, standing, got, want)
+						t.Errorf("%s as %s, ada in %v standing: ada is listed %v, want %v", list, name, standing, got, want)
 					}
 				}
 			}
 		}
-		b.do(b.Moderation.HidePost(b.Ctx, social.Operator, post, "", ""))
+		b.must(b.Moderation.HidePost(b.Ctx, social.Operator, post, "", ""))
 		for name, user := range viewers {
 			for list, entry := range lists {
 				switch list {
 				case "PublicPosts", "TagPosts", "Search.Posts", "PostPage", "PostPage of a repost", "Threads.Get of ada", "HomePosts", "ProfilePosts of carl":
 				default:
-					continue // other posts of ada are there
+					continue // the list has other posts of ada
 				}
 				ids, err := entry.read(b.viewer(user))
 				want := name == "author" && !slices.Contains(entry.never, name) || strings.HasSuffix(name, "staff") && entry.rule == asked
 				if got := slices.Contains(ids, ada.ID); err != nil || got && !want || want && entry.rule == asked && !got {
-					t.Errorf("%s as the %s: the hidden post is there: %v, want %v, %v", list, name, got, want, err)
+					t.Errorf("%s as %s: the hidden post is listed %v, want %v (%v)", list, name, got, want, err)
 				}
 			}
 		}
 	})
 }
 
-// methodsForViewers returns the methods of the application's parts that take a viewer, prefixed
-// with the name of the part.
+// methodsForViewers returns the methods of the fields of app.App that take a viewer, each with the
+// name of its field.
 func methodsForViewers() (names []string) {
 	parts, viewer := reflect.TypeFor[app.App](), reflect.TypeFor[*social.Viewer]()
 	for part := range parts.NumField() {

@@ -21,8 +21,8 @@ func TestRetwis(t *testing.T) {
 	}
 }
 
-// small returns an architecture with one of everything.
-func small() Architecture {
+// testArchitecture returns a small architecture that sets every field.
+func testArchitecture() Architecture {
 	return Architecture{
 		Levels:      map[string]int{"cmd": 3, "internal/web": 2, "internal/seed": 2, "tool": 1, "index": 1, "index/...": 1, "internal/store": 0},
 		Siblings:    [][2]string{{"index/...", "index"}},
@@ -41,20 +41,20 @@ func TestCheck(t *testing.T) {
 		files map[string]string
 		want  []string
 	}{
-		"down": {files: map[string]string{
+		"import of a lower level": {files: map[string]string{
 			"cmd/main.go":               imports("m/internal/web", "net/http", "flag"),
 			"internal/web/web.go":       imports("m/internal/store", "m/tool", "net/http"),
 			"index/graph/deep/graph.go": imports("m/index"),
 		}},
-		"up": {
+		"import of a higher level": {
 			files: map[string]string{"internal/store/store.go": imports("fmt", "m/tool")},
 			want:  []string{"internal/store/store.go:3: internal/store on level 0 imports tool on level 1"},
 		},
-		"sibling": {
+		"import of a sibling": {
 			files: map[string]string{"internal/web/web.go": imports("m/internal/seed")},
 			want:  []string{"internal/web/web.go:2: internal/web imports its sibling internal/seed on level 2"},
 		},
-		"sibling of a subpackage": {
+		"import of a sibling subpackage": {
 			files: map[string]string{
 				"index/a/a.go":   imports("m/index/b"),
 				"index/index.go": imports("m/index/a"),
@@ -76,25 +76,25 @@ func TestCheck(t *testing.T) {
 			files: map[string]string{"bench/go.mod": "module m/bench\n", "bench/main.go": imports("m/internal/web"), "cmd/main.go": imports("m/bench")},
 			want:  []string{"cmd/main.go:2: cmd imports bench, which has no level"},
 		},
-		"shared machinery": {files: map[string]string{"tool/tool.go": imports("m/internal/store")}},
-		"tests": {files: map[string]string{
+		"import below the highest pure level": {files: map[string]string{"tool/tool.go": imports("m/internal/store")}},
+		"test support in tests": {files: map[string]string{
 			"tool/tool_test.go":           imports("m/internal/support", "m/tool", "net/http"),
 			"internal/support/support.go": imports("m/internal/store", "net/http", "flag"),
 		}},
-		"tests import only from below, too": {
+		"test that imports a higher level": {
 			files: map[string]string{"tool/tool_test.go": imports("m/cmd")},
 			want:  []string{"tool/tool_test.go:2: tool on level 1 imports cmd on level 3"},
 		},
-		"tests of one part that use another": {files: map[string]string{
+		"shared tests": {files: map[string]string{
 			"tool/tool_test.go":   imports("m/index/graph"),
 			"index/graph/a.go":    imports(),
 			"index/index_test.go": imports("m/tool"),
 		}},
-		"without": {
+		"forbidden import": {
 			files: map[string]string{"tool/tool.go": imports("example.com/redis/client"), "tool/tool_test.go": imports("example.com/redis")},
 			want:  []string{"tool/tool.go:2: tool must not import example.com/redis/client"},
 		},
-		"reserved": {
+		"reserved method": {
 			files: map[string]string{
 				"internal/web/web.go": "package p\nvar _ = x.Organs\n",
 				"tool/tool_test.go":   "package p\nfunc f() { x.Organs() }\n",
@@ -105,14 +105,14 @@ func TestCheck(t *testing.T) {
 			files: map[string]string{"cmd/main.go": imports("m/internal/support")},
 			want:  []string{"cmd/main.go:2: cmd imports internal/support, which is for tests only"},
 		},
-		"impure": {
+		"impure import": {
 			files: map[string]string{"tool/tool.go": imports("net/http/httptest", "flag", "net")},
 			want: []string{
 				"tool/tool.go:2: tool is on level 1 and must not import net/http/httptest",
 				"tool/tool.go:3: tool is on level 1 and must not import flag",
 			},
 		},
-		"state": {
+		"init functions and uninitialized globals": {
 			files: map[string]string{
 				"tool/tool.go": "package p\nfunc init() {}\nvar x int\nvar a, b = 1, 2\n//go:embed x\nvar e string\n" +
 					"var (\n\t//go:embed y\n\tf string\n\tg int\n)\ntype t struct{}\nfunc (t) init() { var local int; _ = local }\n",
@@ -134,7 +134,7 @@ func TestCheck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := Check(tree(t, test.files), small())
+			got, err := Check(tree(t, test.files), testArchitecture())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -147,11 +147,11 @@ func TestCheck(t *testing.T) {
 
 func TestCheckCannotRead(t *testing.T) {
 	t.Parallel()
-	if _, err := Check(t.TempDir(), small()); err == nil {
+	if _, err := Check(t.TempDir(), testArchitecture()); err == nil {
 		t.Error("no error for a directory without go.mod")
 	}
-	if _, err := Check(tree(t, map[string]string{"cmd/main.go": "package"}), small()); err == nil || !strings.Contains(err.Error(), "main.go") {
-		t.Errorf("error for a file that is not Go: %v", err)
+	if _, err := Check(tree(t, map[string]string{"cmd/main.go": "package"}), testArchitecture()); err == nil || !strings.Contains(err.Error(), "main.go") {
+		t.Errorf("file that is not Go: %v, want an error that names main.go", err)
 	}
 }
 
@@ -164,7 +164,7 @@ func imports(paths ...string) string {
 	return text
 }
 
-// tree writes a module named m with these files and returns its directory.
+// tree writes a module named m with the given files and returns the module's directory.
 func tree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()

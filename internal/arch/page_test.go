@@ -15,7 +15,7 @@ var (
 	packageName = regexp.MustCompile("`([^`]+)`")
 )
 
-// The architecture page shows the same table as this package.
+// docs/architecture.md lists the same levels as Retwis.
 func TestArchitecturePage(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "architecture.md"))
@@ -33,7 +33,7 @@ func TestArchitecturePage(t *testing.T) {
 		}
 	}
 	if want := Retwis().Levels; !maps.Equal(page, want) {
-		t.Errorf("docs/architecture.md has the levels\n%v\nbut this package has\n%v", page, want)
+		t.Errorf("levels in docs/architecture.md:\n%v\nwant:\n%v", page, want)
 	}
 }
 
@@ -45,8 +45,8 @@ func TestContributingListsPackages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, way, _ := strings.Cut(string(text), "## Finding your way")
-	way, _, _ = strings.Cut(way, "What to touch for")
+	_, section, _ := strings.Cut(string(text), "## Finding your way")
+	section, _, _ = strings.Cut(section, "What to touch for")
 	for _, part := range []string{"internal/social", "internal/web"} {
 		entries, err := os.ReadDir(filepath.Join(root, part))
 		if err != nil {
@@ -54,8 +54,8 @@ func TestContributingListsPackages(t *testing.T) {
 		}
 		for _, entry := range entries {
 			name := "`" + part + "/" + entry.Name() + "`"
-			if entry.IsDir() && entry.Name() != "testdata" && !strings.HasSuffix(entry.Name(), "test") && !strings.Contains(way, name) {
-				t.Errorf("CONTRIBUTING.md, Finding your way, has no %s", name)
+			if entry.IsDir() && entry.Name() != "testdata" && !strings.HasSuffix(entry.Name(), "test") && !strings.Contains(section, name) {
+				t.Errorf("CONTRIBUTING.md: section \"Finding your way\" does not list %s", name)
 			}
 		}
 	}

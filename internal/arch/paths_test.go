@@ -18,8 +18,8 @@ var (
 	funcName = regexp.MustCompile(`\b(?:([a-z]\w*)\.)?([A-Za-z]\w*)\.([A-Za-z]\w*)\b`)
 )
 
-// declared returns the types, functions ("Func") and methods ("Type.Method") of each package of
-// this module, and the package comments, by package name.
+// declared returns the types, functions ("Func") and methods ("Type.Method") of each package in
+// this module, and the package comments, both by package name.
 func declared(t *testing.T) (functions map[string][]string, docs map[string]string) {
 	t.Helper()
 	functions, docs = map[string][]string{}, map[string]string{}
@@ -112,13 +112,13 @@ func TestPaths(t *testing.T) {
 		}
 	}
 	if found < 10 {
-		t.Errorf("found only %d functions on paths", found)
+		t.Errorf("found %d functions in path sections, want at least 10", found)
 	}
 }
 
 var qualified = regexp.MustCompile("`((?:[A-Za-z]\\w*\\.)+[A-Za-z]\\w*)`")
 
-// The functions exist that docs/architecture.md names in "The path of …".
+// Every function named in a "The path of …" section of docs/architecture.md exists.
 func TestPathsOfPage(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "architecture.md"))
@@ -149,6 +149,6 @@ func TestPathsOfPage(t *testing.T) {
 		}
 	}
 	if paths < 6 {
-		t.Errorf("found only %d paths", paths)
+		t.Errorf("found %d path sections, want at least 6", paths)
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// No test may fail because something took longer than some seconds or minutes, or give up after a
-// time that it chose: a machine can always be slower. In a testing/synctest bubble time is
-// simulated, so those files are excluded, as are files that only the long run includes.
+// TestNoTestAssertsSeconds checks that no test fails or gives up after a fixed number of seconds or
+// minutes, because a slow machine may need longer. Files that import testing/synctest are excluded
+// because time is simulated in a bubble. Tests of the long run are excluded, too.
 func TestNoTestAssertsSeconds(t *testing.T) {
 	t.Parallel()
 	err := filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
@@ -36,19 +36,20 @@ func TestNoTestAssertsSeconds(t *testing.T) {
 	}
 }
 
-// secondsIn returns where a file compares an elapsed time with a limit, or checks for a deadline.
-func secondsIn(file *ast.File) (places []token.Pos) {
+// secondsIn returns the positions at which a file compares an elapsed time with a limit or checks a
+// deadline.
+func secondsIn(file *ast.File) (positions []token.Pos) {
 	for _, i := range file.Imports {
 		if i.Path.Value == `"testing/synctest"` {
 			return nil
 		}
 	}
-	passed := map[string]bool{} // variables
+	elapsed := map[string]bool{} // variables that hold an elapsed time
 	ast.Inspect(file, func(n ast.Node) bool {
 		if assigned, ok := n.(*ast.AssignStmt); ok && len(assigned.Lhs) == len(assigned.Rhs) {
 			for i, value := range assigned.Rhs {
-				if name, ok := assigned.Lhs[i].(*ast.Ident); ok && hasPassed(value, nil) {
-					passed[name.Name] = true
+				if name, ok := assigned.Lhs[i].(*ast.Ident); ok && isElapsed(value, nil) {
+					elapsed[name.Name] = true
 				}
 			}
 		}
@@ -59,22 +60,23 @@ func secondsIn(file *ast.File) (places []token.Pos) {
 		case *ast.BinaryExpr:
 			switch n.Op {
 			case token.GTR, token.GEQ:
-				if hasPassed(n.X, passed) && isShort(n.Y) {
-					places = append(places, n.Pos())
+				if isElapsed(n.X, elapsed) && isShort(n.Y) {
+					positions = append(positions, n.Pos())
 				}
 			}
 		case *ast.CallExpr:
 			if called, ok := n.Fun.(*ast.SelectorExpr); ok && (called.Sel.Name == "Before" || called.Sel.Name == "After") && isCall(called.X, "Now") {
-				places = append(places, n.Pos())
+				positions = append(positions, n.Pos())
 			}
 		}
 		return true
 	})
-	return places
+	return positions
 }
 
-// hasPassed reports whether an expression is an elapsed time, or a variable that holds one.
-func hasPassed(e ast.Expr, variables map[string]bool) bool {
+// isElapsed reports whether an expression contains an elapsed time or a variable that holds an
+// elapsed time.
+func isElapsed(e ast.Expr, variables map[string]bool) bool {
 	found := false
 	ast.Inspect(e, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -90,7 +92,7 @@ func hasPassed(e ast.Expr, variables map[string]bool) bool {
 	return found
 }
 
-// isShort reports whether an expression is a constant duration of less than an hour.
+// isShort reports whether an expression contains a unit of time below an hour.
 func isShort(e ast.Expr) bool {
 	found := false
 	ast.Inspect(e, func(n ast.Node) bool {
@@ -101,7 +103,7 @@ func isShort(e ast.Expr) bool {
 	return found
 }
 
-// isCall reports whether an expression is a call of a function of package time.
+// isCall reports whether an expression calls the named function of package time.
 func isCall(e ast.Expr, name string) bool {
 	call, ok := e.(*ast.CallExpr)
 	if !ok {
@@ -125,7 +127,7 @@ func TestSecondsIn(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := len(secondsIn(file)); got != want {
-			t.Errorf("%s: %d, want %d", body, got, want)
+			t.Errorf("%s: found %d positions, want %d", body, got, want)
 		}
 	}
 }

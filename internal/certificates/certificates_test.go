@@ -31,22 +31,22 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// pair returns a self-signed certificate for a name.
-func pair(t *testing.T, name string, until time.Time) (cert, key []byte) {
+// newPair returns a self-signed certificate for name with a new ECDSA key, both PEM-encoded.
+func newPair(t *testing.T, name string, notAfter time.Time) (cert, key []byte) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pairOf(t, private, name, until)
+	return pairWithKey(t, private, name, notAfter)
 }
 
-// pairOf is like pair with a given key.
-func pairOf(t *testing.T, private crypto.Signer, name string, until time.Time) (cert, key []byte) {
+// pairWithKey is like newPair but uses the given private key.
+func pairWithKey(t *testing.T, private crypto.Signer, name string, notAfter time.Time) (cert, key []byte) {
 	t.Helper()
 	template := x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
-		NotBefore: until.Add(-90 * 24 * time.Hour), NotAfter: until,
+		NotBefore: notAfter.Add(-90 * 24 * time.Hour), NotAfter: notAfter,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, &template, &template, private.Public(), private)
 	if err != nil {
@@ -66,16 +66,16 @@ func write(t *testing.T, path string, content []byte) {
 	}
 }
 
-// New files are used within a second. A pair that does not match, or is incomplete, is reported
-// once, and the previous certificate stays in use.
+// Changed files are used within a second. A mismatched or incomplete pair is logged once, and the
+// previous certificate stays in use.
 func TestFilesChange(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	certPath, keyPath := filepath.Join(dir, "site.crt"), filepath.Join(dir, "site.key")
 	synctest.Test(t, func(t *testing.T) {
-		until := time.Now().Add(time.Hour).Truncate(time.Second)
-		cert1, key1 := pair(t, "one.example.com", until)
-		cert2, key2 := pair(t, "two.example.com", until)
+		notAfter := time.Now().Add(time.Hour).Truncate(time.Second)
+		cert1, key1 := newPair(t, "one.example.com", notAfter)
+		cert2, key2 := newPair(t, "two.example.com", notAfter)
 		write(t, certPath, cert1)
 		write(t, keyPath, key1)
 		var out bytes.Buffer
@@ -87,20 +87,20 @@ func TestFilesChange(t *testing.T) {
 			t.Helper()
 			got, err := files.Config().GetCertificate(&tls.ClientHelloInfo{})
 			if err != nil || got.Leaf.DNSNames[0] != name {
-				t.Errorf("%v, %v, want %s", got.Leaf.DNSNames, err, name)
+				t.Errorf("GetCertificate: %v, %v; want a certificate for %s", got.Leaf.DNSNames, err, name)
 			}
-			if at := files.Expires()[name]; !at.Equal(until.UTC()) {
-				t.Errorf("%s expires at %v, want %v", name, at, until)
+			if at := files.Expires()[name]; !at.Equal(notAfter.UTC()) {
+				t.Errorf("%s expires at %v, want %v", name, at, notAfter)
 			}
 		}
 		logged := func(n int) {
 			t.Helper()
 			if got := strings.Count(out.String(), "\n"); got != n {
-				t.Errorf("%d lines, want %d: %s", got, n, out.String())
+				t.Errorf("log has %d lines, want %d: %s", got, n, out.String())
 			}
 		}
 		want("one.example.com")
-		write(t, certPath, cert2) // the key is still missing
+		write(t, certPath, cert2) // keyPath still has the old key
 		want("one.example.com")
 		logged(0)
 		time.Sleep(time.Second)
@@ -128,7 +128,7 @@ func TestFilesChange(t *testing.T) {
 		want("one.example.com")
 	})
 	if _, err := certificates.NewFiles(filepath.Join(dir, "none"), keyPath, slog.Default()); err == nil {
-		t.Error("a file that does not exist")
+		t.Error("NewFiles accepted a missing certificate file")
 	}
 }
 
@@ -155,7 +155,7 @@ func TestRedirect(t *testing.T) {
 			want = http.StatusBadRequest
 		}
 		if got := w.Header().Get("Location"); got != test.location || w.Code != want || w.Header().Get("X-Content-Type-Options") != "nosniff" {
-			t.Errorf("%+v: %d %q", test, w.Code, got)
+			t.Errorf("%+v: status %d, location %q; want status %d", test, w.Code, got, want)
 		}
 	}
 }
@@ -165,17 +165,17 @@ func TestACMEDomains(t *testing.T) {
 	for _, domain := range []string{"", "localhost", "*.example.com", "https://example.com", "example.com:443", "a_b.example.com", "127.0.0.1", "10.1", "192.0.2.1."} {
 		_, err := certificates.NewACME(certificates.ACMEOptions{Domains: []string{domain}, Cache: t.TempDir(), Logger: slog.Default()})
 		if err == nil {
-			t.Errorf("%q is accepted", domain)
+			t.Errorf("NewACME accepted the domain %q", domain)
 		}
 	}
 	if _, err := certificates.NewACME(certificates.ACMEOptions{Cache: t.TempDir()}); err == nil {
-		t.Error("no domain is accepted")
+		t.Error("NewACME accepted an empty list of domains")
 	}
 }
 
-// A certificate that the authority does not renew stays in use, and is reported once an hour. A
-// client that needs another kind of key gets another certificate, and neither is reordered each
-// time.
+// A certificate that the authority does not renew stays in use, and the failed renewal is logged
+// once an hour. A client that supports only RSA gets the RSA certificate, and switching between the
+// two certificates logs neither of them as new again.
 func TestACMENotRenewed(t *testing.T) {
 	t.Parallel()
 	const domain, day = "retwis.example.com", 24 * time.Hour
@@ -186,13 +186,13 @@ func TestACMENotRenewed(t *testing.T) {
 	}))
 	defer authority.Close()
 	dir, now := t.TempDir(), time.Now().Truncate(time.Second)
-	cert, key := pair(t, domain, now.Add(5*day))
+	cert, key := newPair(t, domain, now.Add(5*day))
 	write(t, filepath.Join(dir, domain), append(key, cert...))
 	private, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cert, key = pairOf(t, private, domain, now.Add(80*day))
+	cert, key = pairWithKey(t, private, domain, now.Add(80*day))
 	write(t, filepath.Join(dir, domain+"+rsa"), append(key, cert...))
 	var out bytes.Buffer
 	source, err := certificates.NewACME(certificates.ACMEOptions{
@@ -212,13 +212,13 @@ func TestACMENotRenewed(t *testing.T) {
 			}
 		}
 	}
-	<-asked // everything written to the directory is there
+	<-asked // autocert writes its account key to dir before the first request
 	for line, want := range map[string]int{"level=ERROR": 1, "has not been renewed": 1, "a new certificate is used": 2} {
 		if n := strings.Count(out.String(), line); n != want {
-			t.Errorf("%q is in %d lines, want %d: %s", line, n, want, out.String())
+			t.Errorf("log contains %q %d times, want %d: %s", line, n, want, out.String())
 		}
 	}
 	if got, want := source.Expires(), map[string]time.Time{domain: now.Add(5 * day)}; !maps.EqualFunc(got, want, time.Time.Equal) {
-		t.Errorf("expires %v, want %v", got, want)
+		t.Errorf("Expires() = %v, want %v", got, want)
 	}
 }

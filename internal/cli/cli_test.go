@@ -61,7 +61,7 @@ func TestHelpNamesEveryVariable(t *testing.T) {
 				return
 			}
 			if named := strings.Contains(f.Usage, " ["+shell.Variable(f.Name)+"]"); named == slices.Contains(actions, f.Name) {
-				t.Errorf("%s --%s: %q: names its variable: %v", name, f.Name, f.Usage, named)
+				t.Errorf("%s --%s: %q names its variable: %v", name, f.Name, f.Usage, named)
 			}
 		})
 	}
@@ -78,21 +78,21 @@ func TestHelpIsComplete(t *testing.T) {
 			t.Errorf("%s: part of the help is empty", name)
 		}
 		if !strings.Contains(cmd.Example, "retwis "+strings.TrimPrefix(name, "retwis")) {
-			t.Errorf("%shas no example: %s", name, cmd.Example)
+			t.Errorf("%s has no example: %s", name, cmd.Example)
 		}
 		for line := range strings.Lines(cmd.Long) {
 			if len([]rune(strings.TrimSuffix(line, "\n"))) > 92 {
-				t.Errorf("%sline too long: %s", name, line)
+				t.Errorf("%s: line too long: %s", name, line)
 			}
 		}
 	}
 }
 
-// A flag has the same meaning and the same help text in every noun of the site, and in every noun
-// of the toolkit.
+// A flag has the same meaning and the same help text in all subcommands of the site, and in all
+// subcommands of the toolkit.
 func TestFlagsAgree(t *testing.T) {
 	t.Parallel()
-	differ := []string{"json", "from", "format", "limit"} // flags that describe what the command reads or prints
+	exceptions := []string{"json", "from", "format", "limit"} // flags that describe what the command reads or prints
 	first := make(map[string]*pflag.Flag)
 	for name, cmd := range commands(t) {
 		if !strings.Contains(name, " ") { // not a subcommand of a noun
@@ -105,11 +105,11 @@ func TestFlagsAgree(t *testing.T) {
 				first[key] = f
 				return
 			}
-			if f.Name == "help" || slices.Contains(differ, f.Name) {
+			if f.Name == "help" || slices.Contains(exceptions, f.Name) {
 				return
 			}
 			if f.Usage != g.Usage || f.Shorthand != g.Shorthand || f.Value.Type() != g.Value.Type() {
-				t.Errorf("%s --%s: %q, elsewhere %q", name, f.Name, f.Usage, g.Usage)
+				t.Errorf("%s --%s: %q, but another command has %q", name, f.Name, f.Usage, g.Usage)
 			}
 		})
 		if cmd.Flags().Lookup("redis") == nil {
@@ -118,10 +118,11 @@ func TestFlagsAgree(t *testing.T) {
 	}
 }
 
-// A variable has the same meaning in every command: they all read the service's settings.
+// A variable has the same meaning in every command, because all commands read the settings of the
+// service.
 func TestVariablesAgree(t *testing.T) {
 	t.Parallel()
-	differ := map[string]string{
+	exceptions := map[string]string{
 		"RETWIS_REDIS":    "the database, which retwis lock needs only without servers",
 		"RETWIS_JSON":     "what is printed as JSON",
 		"RETWIS_RATE":     "how fast a command works: no setting of the site",
@@ -131,11 +132,11 @@ func TestVariablesAgree(t *testing.T) {
 	for name, cmd := range commands(t) {
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			variable := shell.Variable(f.Name)
-			if !strings.HasSuffix(f.Usage, " ["+variable+"]") || differ[variable] != "" {
+			if !strings.HasSuffix(f.Usage, " ["+variable+"]") || exceptions[variable] != "" {
 				return
 			}
 			if other, ok := first[variable]; ok && other != f.Usage {
-				t.Errorf("%s --%s: %q, elsewhere %q", name, f.Name, f.Usage, other)
+				t.Errorf("%s --%s: %q, but another command has %q", name, f.Name, f.Usage, other)
 			}
 			first[variable] = f.Usage
 		})

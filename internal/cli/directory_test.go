@@ -53,7 +53,7 @@ func TestWrongDirectory(t *testing.T) {
 		})
 	}
 	if seen < 60 {
-		t.Errorf("only %d commands were tested", seen)
+		t.Errorf("%d commands were tested, want at least 60", seen)
 	}
 }
 
@@ -71,7 +71,8 @@ func requiredArguments(use string) (args []string) {
 	return args
 }
 
-// checkRefused runs a command on a missing directory and on one without a database.
+// checkRefused checks that a command refuses a missing directory and a directory without a
+// database.
 func checkRefused(t *testing.T, args []string) {
 	dir := t.TempDir()
 	missing, empty := filepath.Join(dir, "typo"), filepath.Join(dir, "empty")
@@ -89,14 +90,14 @@ func checkRefused(t *testing.T, args []string) {
 			Getenv: func(string) string { return "" }, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
 		})
 		if want := "retwis: there is no database in " + db + "\n"; code != 1 || !strings.HasPrefix(errs.String(), want) || out.Len() > 0 {
-			t.Errorf("%s: exit code %d, %s%s", args, code, &out, &errs)
+			t.Errorf("%s: exit code %d, output %s%s", args, code, &out, &errs)
 		}
 	}
 	found, err := os.ReadDir(empty)
-	if _, missed := os.Stat(missing); err != nil || len(found) > 0 || !os.IsNotExist(missed) {
-		t.Errorf("%s: %v %v %v", args, found, err, missed)
+	if _, statErr := os.Stat(missing); err != nil || len(found) > 0 || !os.IsNotExist(statErr) {
+		t.Errorf("%s changed a directory: %v, %v, %v", args, found, err, statErr)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "file*")); len(left) > 0 {
-		t.Errorf("%s left %s", args, left)
+		t.Errorf("%s created %s", args, left)
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"retwis/internal/redistest"
 )
 
-// Open tells a missing index, another kind of index and a damaged declaration apart, for every
-// kind.
+// Open returns different errors for a missing index, an index of another kind and a damaged
+// declaration, for every kind.
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	c := redistest.DB(t).Client(t)
@@ -29,19 +29,19 @@ func TestOpen(t *testing.T) {
 		}
 	}
 	for kind, open := range map[string]func(ctx context.Context, client rueidis.Client, key string) error{
-		"composite": opens(index.OpenComposite),
-		"numeric":   opens(index.OpenNumeric[int64]),
-		"graph":     opens(graph.Open),
-		"space":     opens(space.Open),
-		"suggest":   opens(suggest.Open),
-		"text":      opens(text.Open),
-		"recent":    opens(collection.OpenRecent),
+		"composite": openError(index.OpenComposite),
+		"numeric":   openError(index.OpenNumeric[int64]),
+		"graph":     openError(graph.Open),
+		"space":     openError(space.Open),
+		"suggest":   openError(suggest.Open),
+		"text":      openError(text.Open),
+		"recent":    openError(collection.OpenRecent),
 	} {
 		check := func(what string, want error) {
 			t.Helper()
 			err := open(t.Context(), c, kind)
 			if !errors.Is(err, want) || !strings.Contains(err.Error(), kind) {
-				t.Errorf("%s, %s: %v, not %v", kind, what, err, want)
+				t.Errorf("Open of %s, %s: %v, want %v", kind, what, err, want)
 			}
 		}
 		check("missing", index.ErrNotFound)
@@ -56,8 +56,8 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// opens drops the result of an Open function.
-func opens[X any](open func(ctx context.Context, client rueidis.Client, key string) (X, error)) func(context.Context, rueidis.Client, string) error {
+// openError returns an Open function without its result.
+func openError[X any](open func(ctx context.Context, client rueidis.Client, key string) (X, error)) func(context.Context, rueidis.Client, string) error {
 	return func(ctx context.Context, client rueidis.Client, key string) error {
 		_, err := open(ctx, client, key)
 		return err

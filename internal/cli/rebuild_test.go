@@ -24,7 +24,7 @@ func TestRebuildStoppedWhileItWaits(t *testing.T) {
 		return code, err.String()
 	}
 	if code, stderr := start(t.Context(), strings.NewReader("id,n\na,1\n"), "index", "put", "k", "--columns", "n:int"); code != shell.ExitOK {
-		t.Fatal(code, stderr)
+		t.Fatalf("exit code %d, stderr %q", code, stderr)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	r, w := io.Pipe()
@@ -33,7 +33,7 @@ func TestRebuildStoppedWhileItWaits(t *testing.T) {
 		for i := range 5000 {
 			lines += fmt.Sprintf("x%d,%d\n", i, i)
 		}
-		_, _ = io.WriteString(w, lines) // the rest never comes
+		_, _ = io.WriteString(w, lines) // w stays open
 		for ctx.Err() == nil {
 			if n, _ := client.Do(ctx, client.B().Exists().Key("k.next").Build()).AsInt64(); n == 1 {
 				stop()
@@ -43,10 +43,10 @@ func TestRebuildStoppedWhileItWaits(t *testing.T) {
 	code, stderr := start(ctx, r, "index", "rebuild", "k")
 	_ = w.Close() // unblock pending reads
 	if code != shell.ExitFailure || !strings.Contains(stderr, shell.ErrStopped.Error()) {
-		t.Fatal(code, stderr)
+		t.Fatalf("exit code %d, stderr %q", code, stderr)
 	}
 	keys, err := client.Do(t.Context(), client.B().Keys().Pattern("k*").Build()).AsStrSlice()
 	if err != nil || len(keys) != 3 {
-		t.Fatal(keys, err)
+		t.Fatalf("keys = %q, %v; want 3", keys, err)
 	}
 }

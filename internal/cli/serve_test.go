@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// untilListening cancels a context once the site reports that it is listening.
+// untilListening is a writer that calls stop once the site reports that it is listening.
 type untilListening struct {
 	bytes.Buffer
 	stop func()
@@ -29,7 +29,7 @@ func (u *untilListening) Write(p []byte) (int, error) {
 	return u.Buffer.Write(p)
 }
 
-// A stopped site exits with code 0 and leaves nothing running.
+// A site whose context is canceled exits with code 0.
 func TestServeEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	server := redistest.TCP(t)
@@ -44,7 +44,7 @@ func TestServeEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// buffer is a stream that can be read while it is being written.
+// buffer is a writer whose text can be read while it is being written.
 type buffer struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -62,7 +62,7 @@ func (b *buffer) String() string {
 	return b.text.String()
 }
 
-// A site that starts before its database waits for it.
+// A site that starts before its database waits for the database.
 func TestServeWaitsForItsDatabase(t *testing.T) {
 	t.Parallel()
 	server := redistest.TCP(t)
@@ -93,8 +93,8 @@ func TestServeWaitsForItsDatabase(t *testing.T) {
 // An unsuitable database is served with a warning in the log.
 func TestServeWarns(t *testing.T) {
 	t.Parallel()
-	for what, test := range map[string]struct {
-		setup string // setup command
+	for name, test := range map[string]struct {
+		setup string // command run before the site starts
 		url   string
 		want  string
 	}{
@@ -105,11 +105,11 @@ func TestServeWarns(t *testing.T) {
 		"in memory":  {setup: "CONFIG SET appendonly no", want: "keeps no append-only file"},
 		"fine":       {setup: "PING"},
 	} {
-		t.Run(what, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := redistest.TCP(t)
 			c := server.Client(t)
-			for _, command := range []string{"SET layout_version 1", "CONFIG SET appendonly yes", test.setup} { // a database served before
+			for _, command := range []string{"SET layout_version 1", "CONFIG SET appendonly yes", test.setup} { // as on a database that was served before
 				if err := c.Do(t.Context(), c.B().Arbitrary(strings.Fields(command)...).Build()).Error(); err != nil {
 					t.Fatal(err)
 				}

@@ -10,8 +10,8 @@ import (
 	"retwis/internal/redistest"
 )
 
-// siteArguments holds arguments for commands that need more than their usage shows. The keys are those of
-// a site.
+// siteArguments holds arguments for commands that need more than their usage shows. The keys are
+// keys of a site.
 var siteArguments = map[string][]string{
 	"lock":            {"tasks", "--", "true"},
 	"load":            {"testdata/commands.txt"},

@@ -13,7 +13,8 @@ import (
 	"retwis/internal/social/takeout"
 )
 
-// A worker applies the limits of the site: it imports more at once than the default limit allows.
+// A worker applies the configured limits of the site: it imports more names at once than the
+// default limit allows.
 func TestWorkLimits(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)

@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// records reads all records of a text, a byte at a time if slow, and returns each with its line,
-// or its error.
+// records reads all records of text, one byte per read if slow is set. records formats each record,
+// or its error, with the line number.
 func records(t rapid.TB, text string, opt Options, slow bool) (all []string) {
 	t.Helper()
 	var in io.Reader = strings.NewReader(text)
@@ -31,30 +31,30 @@ func records(t rapid.TB, text string, opt Options, slow bool) (all []string) {
 	}
 	for {
 		fields, err := r.Next()
-		var wrong *RecordError
+		var recordErr *RecordError
 		switch {
 		case errors.Is(err, io.EOF):
 			if got, want := r.End(), int64(len(text)); got != want {
-				t.Fatalf("the end is at %d of %d", got, want)
+				t.Fatalf("End() = %d at the end of the input, want %d", got, want)
 			}
 			return all
-		case errors.As(err, &wrong):
-			all = append(all, fmt.Sprintf("%d %s", wrong.Line, wrong.Msg))
-			if wrong.Last {
+		case errors.As(err, &recordErr):
+			all = append(all, fmt.Sprintf("%d %s", recordErr.Line, recordErr.Msg))
+			if recordErr.Last {
 				return all
 			}
 		case err != nil:
 			t.Fatal(err)
 		default:
 			if raw := text[r.Offset():r.End()]; strings.TrimRight(raw, "\r\n") != strings.TrimRight(string(r.Raw()), "\r\n") {
-				t.Fatalf("the record is %q, between the offsets is %q", r.Raw(), raw)
+				t.Fatalf("Raw() = %q, but the text between Offset and End is %q", r.Raw(), raw)
 			}
 			all = append(all, fmt.Sprintf("%d %q", r.Line(), fields))
 		}
 	}
 }
 
-// CSV is read as by package encoding/csv, except that CR LF within quotes is kept.
+// Reader parses CSV as encoding/csv does, except that it keeps CR LF within quotes.
 func TestCSVProperty(t *testing.T) {
 	t.Parallel()
 	letter := rapid.SampledFrom([]string{"a", "b", ",", `"`, `""`, "\n", "\r\n", "\r", `","`, "é", " "})
@@ -65,15 +65,15 @@ func TestCSVProperty(t *testing.T) {
 		r.FieldsPerRecord = 2
 		for first := true; ; first = false {
 			fields, err := r.Read()
-			var wrong *csv.ParseError
+			var parseErr *csv.ParseError
 			if errors.Is(err, io.EOF) {
 				break
 			}
 			if first {
 				continue
 			}
-			if errors.As(err, &wrong) {
-				want = append(want, fmt.Sprintf("%d wrong", wrong.StartLine))
+			if errors.As(err, &parseErr) {
+				want = append(want, fmt.Sprintf("%d wrong", parseErr.StartLine))
 				continue
 			}
 			line, _ := r.FieldPos(0)
@@ -92,7 +92,7 @@ func TestCSVProperty(t *testing.T) {
 	})
 }
 
-// Text written with the necessary quotes, or with the escapes of TSV, is read back unchanged.
+// Fields that are quoted for CSV or escaped for TSV are read back unchanged.
 func TestRoundTripProperty(t *testing.T) {
 	t.Parallel()
 	field := rapid.StringOf(rapid.RuneFrom([]rune("ab,\"\t\n\r\\\x00né0t")))
@@ -171,7 +171,7 @@ func TestPlaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := r.Places([]string{"w", "id"}, []string{"none"}); err != nil || !slices.Equal(got, []int{3, 0, -1}) {
-		t.Error(got, err)
+		t.Errorf("Places = %v, %v; want [3 0 -1]", got, err)
 	}
 	for name, want := range map[string]string{
 		"v":    `there are two columns "v" among "id, v, v, w, \x1b": give each another name`,

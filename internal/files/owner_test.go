@@ -10,8 +10,8 @@ import (
 	"retwis/internal/files"
 )
 
-// Files that root writes in another user's directory belong to that user, whose service could not
-// read them otherwise. Files of any other user stay that user's own.
+// Files that root writes to another user's directory belong to that user, so that the user's
+// service can read the files. Files that any other user writes belong to the writer.
 func TestOwner(t *testing.T) {
 	t.Parallel()
 	home, want := t.TempDir(), os.Geteuid()
@@ -44,6 +44,6 @@ func TestOwner(t *testing.T) {
 		return nil
 	})
 	if err != nil || seen < 5 {
-		t.Errorf("%d files: %v", seen, err)
+		t.Errorf("found %d files and directories, %v; want at least 5", seen, err)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"retwis/internal/files/filestest"
 )
 
-// pipes is a listener with in-memory connections, so that time can be simulated.
+// pipes is a listener for in-memory connections, which work with simulated time.
 type pipes chan net.Conn
 
 func (p pipes) Accept() (net.Conn, error) {
@@ -37,10 +37,10 @@ func (p pipes) Close() error {
 
 func (p pipes) Addr() net.Addr { return &net.UnixAddr{} }
 
-// stalledWriter sends some bytes, and then nothing until the client disconnects.
+// stalledWriter writes up to left bytes, then blocks until the client disconnects.
 type stalledWriter struct {
 	http.ResponseWriter
-	gone <-chan struct{}
+	gone <-chan struct{} // closed when the client disconnects
 	left int
 }
 
@@ -52,11 +52,11 @@ func (w *stalledWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// A caller who reads a file from a bucket may be slow; a server that sends nothing may not.
+// A caller may read a file from a bucket slowly. A server that sends nothing times out.
 func TestSlowS3(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var stalls atomic.Pointer[string] // the method whose responses are truncated, or "list"
+		var stalls atomic.Pointer[string] // the method whose responses stall, or "list"
 		stalls.Store(new(string))
 		bucket, conns := filestest.NewS3(t), make(pipes)
 		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -101,7 +101,7 @@ func TestSlowS3(t *testing.T) {
 			_, err = io.CopyN(&got, file, 10_000)
 		}
 		if !errors.Is(err, io.EOF) || !bytes.Equal(got.Bytes(), want) {
-			t.Errorf("read %d bytes in %v, %v", got.Len(), time.Since(began), err)
+			t.Errorf("slow read: %d bytes in %v, %v; want %d bytes", got.Len(), time.Since(began), err, len(want))
 		}
 		file.Close()
 		if err := s.Put(t.Context(), strings.Repeat("1", minDigits)+"-1600.gif", want); err != nil {
@@ -117,7 +117,7 @@ func TestSlowS3(t *testing.T) {
 			return n, err
 		}
 		if n, err := listed(); n != 2 || err != nil {
-			t.Errorf("listed %d files, %v", n, err)
+			t.Errorf("List returned %d files, %v; want 2", n, err)
 		}
 
 		stalled := func(method string) func() time.Duration {
@@ -127,15 +127,15 @@ func TestSlowS3(t *testing.T) {
 		}
 		took := stalled(http.MethodGet)
 		if _, err := Read(t.Context(), s, name); !errors.Is(err, ErrUnavailable) || took() != s3Timeout {
-			t.Errorf("a body that stops: %v after %v", err, took())
+			t.Errorf("stalled body: %v after %v, want ErrUnavailable after %v", err, took(), s3Timeout)
 		}
 		took = stalled(http.MethodHead)
 		if _, err := s.Open(t.Context(), name); !errors.Is(err, ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) || took() != s3Timeout {
-			t.Errorf("a server that hangs: %v after %v", err, took())
+			t.Errorf("stalled response: %v after %v, want ErrUnavailable after %v", err, took(), s3Timeout)
 		}
 		took = stalled("list")
 		if n, err := listed(); n != 0 || !errors.Is(err, ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) || took() != 3*s3Timeout {
-			t.Errorf("a list that hangs: %d files, %v after %v", n, err, took())
+			t.Errorf("stalled list: %d files, %v after %v; want ErrUnavailable after %v", n, err, took(), 3*s3Timeout)
 		}
 	})
 }

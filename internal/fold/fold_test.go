@@ -26,7 +26,7 @@ func TestLetters(t *testing.T) {
 		"ʙᴀᴅᴡᴏʀᴅ":        "badword",
 	} {
 		if got := fold.Letters(fold.Case(text)); got != want {
-			t.Errorf("%q becomes %q, expected %q", text, got, want)
+			t.Errorf("Letters(Case(%q)) = %q, want %q", text, got, want)
 		}
 	}
 }
@@ -46,7 +46,7 @@ func TestHost(t *testing.T) {
 		"": "",
 	} {
 		if got := fold.Host(typed); got != want {
-			t.Errorf("%q becomes %q, expected %q", typed, got, want)
+			t.Errorf("Host(%q) = %q, want %q", typed, got, want)
 		}
 	}
 }
@@ -55,10 +55,10 @@ func TestApostrophes(t *testing.T) {
 	t.Parallel()
 	for _, r := range "'‘’ʻʼ" {
 		if !fold.IsApostrophe(r) {
-			t.Errorf("%q is not an apostrophe", r)
+			t.Errorf("IsApostrophe(%q) = false", r)
 		}
 	}
 	if fold.IsApostrophe('"') || fold.IsASCII("é") || !fold.IsASCII("e'") {
-		t.Error("wrong characters")
+		t.Error("IsApostrophe or IsASCII returned the wrong result")
 	}
 }

@@ -30,18 +30,18 @@ func TestSay(t *testing.T) {
 		{T("not in a file, {value}", T("Save")), "not in a file, Save", "not in a file, Speichern"},
 	} {
 		if got := c.text.String(); got != c.english {
-			t.Errorf("%q, want %q", got, c.english)
+			t.Errorf("English: %q, want %q", got, c.english)
 		}
 		if got := german.Say(c.text); got != c.de {
-			t.Errorf("%q, want %q", got, c.de)
+			t.Errorf("German: %q, want %q", got, c.de)
 		}
 	}
 	if got := german.Month(at); got != "März 2026" {
-		t.Errorf("%q", got)
+		t.Errorf("Month = %q, want \"März 2026\"", got)
 	}
 	for n, want := range map[int64]string{0: "0", -999: "-999", -1000: "-1,000", 1234567: "1,234,567"} {
 		if got := English.Number(n); got != want {
-			t.Errorf("%d is %q, want %q", n, got, want)
+			t.Errorf("Number(%d) = %q, want %q", n, got, want)
 		}
 	}
 }
@@ -59,7 +59,7 @@ func TestParts(t *testing.T) {
 		got += p.Text
 	}
 	if got != "[Log in] to reply, <Bob>: 1 < 2" {
-		t.Errorf("%q", got)
+		t.Errorf("Parts = %q, want %q", got, "[Log in] to reply, <Bob>: 1 < 2")
 	}
 }
 
@@ -71,7 +71,7 @@ func TestMatch(t *testing.T) {
 	} {
 		for range 2 { // the second lookup is cached
 			if got := Match(header); got.Tag != want {
-				t.Errorf("%q: %s, want %s", header, got.Tag, want)
+				t.Errorf("Match(%q) = %s, want %s", header, got.Tag, want)
 			}
 		}
 	}
@@ -85,7 +85,7 @@ func TestMatchedIsBounded(t *testing.T) {
 	n := 0
 	matched.languages.Range(func(any, any) bool { n++; return true })
 	if n > maxMatched {
-		t.Errorf("%d headers are kept", n)
+		t.Errorf("%d headers are cached, want at most %d", n, maxMatched)
 	}
 }
 
@@ -96,7 +96,7 @@ func FuzzTemplate(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		values := names(text, false)
 		if len(values) > len(text) {
-			t.Errorf("%q has %d values", text, len(values))
+			t.Errorf("%q has %d placeholders, more than characters", text, len(values))
 		}
 		if _, err := compile(text, values); err != nil {
 			t.Error(err)

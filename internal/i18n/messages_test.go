@@ -18,10 +18,10 @@ import (
 	"testing"
 )
 
-var write = flag.Bool("write-messages", false, "write messages/en.json, and add missing texts to the other files, without a translation")
+var write = flag.Bool("write-messages", false, "write messages/en.json, and add missing texts to the other files without a translation")
 
-// textArgs lists the functions that take texts, with the position of the text among their arguments,
-// or the positions of its singular and plural.
+// textArgs maps the functions that take a text to the index of the text among the arguments, or to
+// the indexes of singular and plural.
 var textArgs = map[string][]int{
 	"T": {0}, "N": {1, 2}, "t": {1}, "tn": {2, 3}, "say": {0}, "Invalid": {1}, "Forbidden": {0},
 }
@@ -29,16 +29,16 @@ var textArgs = map[string][]int{
 // root is the directory of the module.
 const root = "../.."
 
-// entry is a text of the program.
+// entry is a text that the program uses.
 type entry struct {
 	one, other string
-	at         string // the source line that uses it
+	at         string // the source line that uses the text
 }
 
 func (e entry) isPlural() bool { return e.one != "" }
 
-// TestMessages checks that each message file has exactly the texts of the program, with the same
-// placeholders.
+// TestMessages checks that each message file has exactly the texts that the program uses, with the
+// same placeholders.
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	texts := programTexts(t)
@@ -55,24 +55,24 @@ func TestMessages(t *testing.T) {
 	}
 	for _, l := range languages {
 		name := filepath.Join("messages", l.Tag+".json")
-		in := readFile(t, name)
+		messages := readFile(t, name)
 		for id, e := range texts {
-			got, ok := in[id]
+			got, ok := messages[id]
 			switch {
 			case !ok || got["other"] == "":
 				t.Errorf("%s lacks %q, used by %s", name, id, e.at)
 			case l == English && (got["other"] != shown(e.other) || got["one"] != shown(e.one)):
 				t.Errorf("%s has %q for %q, used by %s: run go test ./internal/i18n -write-messages", name, got, id, e.at)
 			case e.isPlural() != (len(got) > 1):
-				t.Errorf("%s: %q has the forms %q", name, id, got)
+				t.Errorf("%s: %q has the plural forms %q, want plural = %t", name, id, got, e.isPlural())
 			}
 			for form, text := range got {
 				checkForm(t, name, id, form, text, e)
 			}
 		}
-		for id := range in {
+		for id := range messages {
 			if _, ok := texts[id]; !ok {
-				t.Errorf("%s has %q, which nothing uses", name, id)
+				t.Errorf("%s has %q, which the program does not use", name, id)
 			}
 		}
 	}
@@ -81,7 +81,8 @@ func TestMessages(t *testing.T) {
 // reserved lists the keys that go-i18n does not read as message IDs.
 var reserved = []string{"id", "description", "hash", "leftdelim", "rightdelim", "zero", "one", "two", "few", "many", "other"}
 
-// checkForm reports placeholders that a translation lacks, and those that the program does not fill.
+// checkForm reports placeholders that a translation lacks and placeholders that the program does
+// not fill.
 func checkForm(t *testing.T, name, id, form, text string, e entry) {
 	t.Helper()
 	values := names(e.other, e.isPlural())
@@ -90,32 +91,33 @@ func checkForm(t *testing.T, name, id, form, text string, e entry) {
 		t.Errorf("%s: %v", name, err)
 		return
 	}
-	has := map[int]int{}
+	uses := map[int]int{} // by index of the value
 	for _, p := range got {
 		if p.kind != isLiteral {
-			has[p.value]++
+			uses[p.value]++
 		}
 	}
 	for value, n := range values {
 		// A singular may spell out the number, or omit it.
-		if has[n] == 0 && (n >= 0 || strings.Contains(e.other, "{n}") && form == "other") {
+		if uses[n] == 0 && (n >= 0 || strings.Contains(e.other, "{n}") && form == "other") {
 			t.Errorf("%s: %q lacks {%s}, which %q has", name, text, value, id)
 		}
 	}
 }
 
+// shown returns a text without its context.
 func shown(text string) string {
 	text, _, _ = strings.Cut(text, "|")
 	return text
 }
 
-// programTexts returns the texts in the source of the site, by their IDs.
+// programTexts returns the texts in the source of the program, by ID.
 func programTexts(t *testing.T) map[string]entry {
 	t.Helper()
 	all := map[string]entry{}
 	add := func(at, one, other string) {
-		if had, ok := all[other]; ok && had.one != one {
-			t.Errorf("%s and %s have different singulars for %q", had.at, at, other)
+		if first, ok := all[other]; ok && first.one != one {
+			t.Errorf("%s and %s have different singulars for %q", first.at, at, other)
 		}
 		all[other] = entry{one, other, at}
 		if _, err := compile(one, names(other, true)); one != "" && err != nil {
@@ -135,7 +137,7 @@ func programTexts(t *testing.T) map[string]entry {
 				}
 				texts, err := scriptTexts(source)
 				if err != nil {
-					t.Error(path, err)
+					t.Errorf("%s: %v", path, err)
 				}
 				for _, text := range texts {
 					add(strings.TrimPrefix(path, root+"/"), text.one, text.id)
@@ -150,6 +152,7 @@ func programTexts(t *testing.T) map[string]entry {
 	return all
 }
 
+// goTexts calls add for each text in a Go file.
 func goTexts(t *testing.T, path string, add func(at, one, other string)) {
 	t.Helper()
 	set := token.NewFileSet()
@@ -159,7 +162,7 @@ func goTexts(t *testing.T, path string, add func(at, one, other string)) {
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		if f, ok := n.(*ast.FuncDecl); ok && textArgs[f.Name.Name] != nil {
-			return false // it forwards a text that its caller wrote
+			return false // the function forwards its caller's text
 		}
 		call, ok := n.(*ast.CallExpr)
 		if !ok {
@@ -174,14 +177,14 @@ func goTexts(t *testing.T, path string, add func(at, one, other string)) {
 		}
 		at := set.Position(call.Pos())
 		where := fmt.Sprintf("%s:%d", strings.TrimPrefix(path, root+"/"), at.Line)
-		if which, ok := textArgs[name]; ok && len(call.Args) > which[len(which)-1] {
+		if indexes, ok := textArgs[name]; ok && len(call.Args) > indexes[len(indexes)-1] {
 			var texts []string
-			for _, i := range which {
+			for _, i := range indexes {
 				if text, ok := literal(call.Args[i]); ok {
 					texts = append(texts, text)
 				}
 			}
-			if len(texts) < len(which) {
+			if len(texts) < len(indexes) {
 				t.Errorf("%s: the text passed to %s must be a string literal", where, name)
 				return true
 			}
@@ -189,8 +192,8 @@ func goTexts(t *testing.T, path string, add func(at, one, other string)) {
 			if len(texts) == 2 {
 				one, other = texts[0], texts[1]
 			}
-			if values := len(call.Args) - which[len(which)-1] - 1; !call.Ellipsis.IsValid() && values != 0 && values != count(other, one != "") {
-				t.Errorf("%s: %q gets %d arguments", where, other, values)
+			if values := len(call.Args) - indexes[len(indexes)-1] - 1; !call.Ellipsis.IsValid() && values != 0 && values != count(other, one != "") {
+				t.Errorf("%s: %q gets %d arguments, want %d", where, other, values, count(other, one != ""))
 			}
 			add(where, one, other)
 		}
@@ -198,7 +201,7 @@ func goTexts(t *testing.T, path string, add func(at, one, other string)) {
 	})
 }
 
-// count returns the number of arguments that a text takes, not counting the number of N.
+// count returns the number of arguments that a text takes, without the number that N takes.
 func count(id string, plural bool) int {
 	n := len(names(id, plural))
 	if plural {
@@ -207,16 +210,16 @@ func count(id string, plural bool) int {
 	return n
 }
 
-// literal returns the value of a string literal, or of a concatenation of them.
+// literal returns the value of a string literal or of a concatenation of string literals.
 func literal(e ast.Expr) (string, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
 		text, err := strconv.Unquote(e.Value)
 		return text, err == nil && e.Kind == token.STRING
 	case *ast.BinaryExpr:
-		a, ok := literal(e.X)
-		b, also := literal(e.Y)
-		return a + b, ok && also
+		a, okX := literal(e.X)
+		b, okY := literal(e.Y)
+		return a + b, okX && okY
 	}
 	return "", false
 }
@@ -230,7 +233,7 @@ func readFile(t *testing.T, name string) map[string]map[string]string {
 	}
 	var raw map[string]any
 	if err := json.Unmarshal(body, &raw); err != nil {
-		t.Fatal(name, err)
+		t.Fatalf("%s: %v", name, err)
 	}
 	all := map[string]map[string]string{}
 	for id, value := range raw {
@@ -248,15 +251,16 @@ func readFile(t *testing.T, name string) map[string]map[string]string {
 	return all
 }
 
-// writeFiles writes the English file, and adds missing texts to the others without a translation.
+// writeFiles writes the English file and adds missing texts to the other files without a
+// translation.
 func writeFiles(t *testing.T, texts map[string]entry) {
 	t.Helper()
 	for _, l := range languages {
 		name := filepath.Join("messages", l.Tag+".json")
-		had := readFile(t, name)
+		previous := readFile(t, name)
 		out := map[string]any{}
 		for id, e := range texts {
-			text := had[id]
+			text := previous[id]
 			if l == English {
 				text = map[string]string{"other": shown(e.other)}
 				if e.isPlural() {

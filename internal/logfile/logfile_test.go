@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// Every line is in the file, complete, when the log is closed.
+// After Close, the file contains every line in full.
 func TestConcurrentLines(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.log")
@@ -49,25 +49,25 @@ func TestConcurrentLines(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for line := range strings.Lines(string(content)) {
-		var one struct{ I, J int }
-		if err := json.Unmarshal([]byte(line), &one); err != nil {
+		var entry struct{ I, J int }
+		if err := json.Unmarshal([]byte(line), &entry); err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
-		seen[fmt.Sprint(one.I, " ", one.J)] = true
+		seen[fmt.Sprint(entry.I, " ", entry.J)] = true
 	}
 	if len(seen) != 1600 || w.Dropped() != 0 {
-		t.Errorf("%d lines, %d dropped", len(seen), w.Dropped())
+		t.Errorf("%d distinct lines, %d dropped; want 1600 and 0", len(seen), w.Dropped())
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("mode %v, %v", info.Mode(), err)
+		t.Errorf("file mode %v, %v; want 0600", info.Mode(), err)
 	}
 	log.Info("late")
 	if w.Dropped() != 1 {
-		t.Error("a line after the end was not counted")
+		t.Error("a line logged after Close was not counted as dropped")
 	}
 }
 
-// stuck is a disk that accepts nothing until it is released.
+// stuck is a disk whose writes block until release is closed.
 type stuck struct {
 	release chan struct{}
 	bytes.Buffer
@@ -78,7 +78,7 @@ func (s *stuck) Write(p []byte) (int, error) {
 	return s.Buffer.Write(p)
 }
 
-// A stuck disk blocks nobody. The lines that did not fit are counted, and the log reports them.
+// A stuck disk does not block callers. Dropped lines are counted, and the log reports the count.
 func TestStuck(t *testing.T) {
 	t.Parallel()
 	disk := &stuck{release: make(chan struct{})}
@@ -91,27 +91,27 @@ func TestStuck(t *testing.T) {
 	}
 	dropped := w.Dropped()
 	if dropped < lines/2 || dropped >= lines {
-		t.Errorf("%d of %d lines dropped", dropped, lines)
+		t.Errorf("%d of %d lines dropped, want at least half and not all", dropped, lines)
 	}
 	close(disk.release)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
 	text := disk.String()
-	var reported uint64 // in several lines if the disk got stuck late
-	for _, found := range regexp.MustCompile(`dropped=(\d+)`).FindAllStringSubmatch(text, -1) {
-		n, _ := strconv.ParseUint(found[1], 10, 64)
+	var reported uint64 // the log may report the count in several lines
+	for _, m := range regexp.MustCompile(`dropped=(\d+)`).FindAllStringSubmatch(text, -1) {
+		n, _ := strconv.ParseUint(m[1], 10, 64)
 		reported += n
 	}
 	if reported != dropped {
-		t.Errorf("the log reports %d missing lines, but %d are missing", reported, dropped)
+		t.Errorf("the log reports %d dropped lines, want %d", reported, dropped)
 	}
 	if n := strings.Count(text, long); uint64(n)+dropped != lines {
 		t.Errorf("%d lines written, %d dropped, of %d", n, dropped, lines)
 	}
 }
 
-// full is a disk that is full for a while.
+// full is a disk whose writes fail while full is set.
 type full struct {
 	mu   sync.Mutex
 	full bool
@@ -145,11 +145,11 @@ func TestFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text := disk.String(); strings.Contains(text, "lost") || !strings.Contains(text, "kept") || w.Dropped() != 1 {
-		t.Errorf("%d dropped: %s", w.Dropped(), text)
+		t.Errorf("%d lines dropped, want 1: %s", w.Dropped(), text)
 	}
 }
 
-// After a rotation the lines go to a new file, and none is lost.
+// After a rotation, lines go to a new file, and no line is lost.
 func TestReopen(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.log")
@@ -176,9 +176,9 @@ func TestReopen(t *testing.T) {
 	old, _ := os.ReadFile(path + ".1")
 	now, _ := os.ReadFile(path)
 	if string(old)+string(now) != "one\ntwo\n" || !strings.Contains(string(now), "two") {
-		t.Errorf("%q, %q", old, now)
+		t.Errorf("old file %q, new file %q", old, now)
 	}
 	if _, err := logfile.Open(filepath.Join(path, "below-a-file")); err == nil {
-		t.Error("a file that cannot be created")
+		t.Error("Open succeeded for a path below a regular file")
 	}
 }

@@ -30,7 +30,7 @@ func open(t *testing.T, address string) *Server {
 
 var hello = Message{Site: "Lighthouse", To: "ada@example.net", Subject: "Hello", Text: "One line.\n.\nAnother one, with é.\n"}
 
-// Invalid addresses are rejected, without showing their password.
+// Open rejects invalid addresses, and the error does not contain the password.
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{
@@ -49,7 +49,7 @@ func TestOpen(t *testing.T) {
 	}
 	for _, site := range []string{"", "retwis.example", "ftp://retwis.example", "https://retwis.example/x", "https://u:p@retwis.example"} {
 		if _, err := Open("smtp://mail.example.com", site); err == nil {
-			t.Errorf("a site at %q", site)
+			t.Errorf("Open accepted the site URL %q", site)
 		}
 	}
 	s := open(t, "smtp://ada:secret@mail.example.com")
@@ -61,7 +61,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// A mail arrives as it was written: unencrypted only on this machine, and after a log-in.
+// Send delivers a mail unchanged after a log-in. Only a local server needs no encryption.
 func TestSend(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"local", "STARTTLS", "TLS"} {
@@ -90,27 +90,27 @@ func TestSend(t *testing.T) {
 				}
 			}
 			if got.To != m.To || got.Text != m.Text || !strings.HasSuffix(got.Header.Get("Message-ID"), "@retwis.example>") {
-				t.Errorf("%+v", got)
+				t.Errorf("received %+v, want the address and text of %+v", got, m)
 			}
 			if logins := server.Logins(); len(logins) != 2 || logins[0] != "ada secret" {
-				t.Errorf("%q", logins)
+				t.Errorf("logins %q, want \"ada secret\" twice", logins)
 			}
 		})
 	}
 }
 
-// Nothing is sent over a connection that others can read.
+// Send sends nothing to a server whose certificate is not trusted.
 func TestUnencrypted(t *testing.T) {
 	t.Parallel()
 	server := mailtest.Start(t)
 	s := open(t, "smtp://ada:secret@"+server.Address)
-	s.local = false // and the certificate is not trusted
+	s.local = false // s does not trust the server's certificate
 	if err := s.Send(t.Context(), hello); err == nil || len(server.Logins()) > 0 || len(server.Mails()) > 0 {
-		t.Errorf("%v, %v", err, server.Mails())
+		t.Errorf("Send: %v, want an error; mails %v", err, server.Mails())
 	}
 }
 
-// Message texts cannot add headers.
+// The site name, subject and recipient of a message cannot add headers or commands.
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	server := mailtest.Start(t)
@@ -122,21 +122,22 @@ func TestHeaders(t *testing.T) {
 	}
 	got := server.Mails()[0]
 	if len(got.Header["Bcc"])+len(got.Header["X"]) > 0 || got.Text != m.Text {
-		t.Errorf("%+v", got)
+		t.Errorf("received %+v, want no additional headers", got)
 	}
 	if subject, err := new(mime.WordDecoder).DecodeHeader(got.Header.Get("Subject")); err != nil || subject != "Hé  Bcc: d@example.net X: 1    body" {
-		t.Errorf("%q, %v", subject, err)
+		t.Errorf("subject %q, %v", subject, err)
 	}
 	if from, err := got.Header.AddressList("From"); err != nil || len(from) != 1 || from[0].Address != "retwis@retwis.example" {
-		t.Errorf("%v, %v", from, err)
+		t.Errorf("sender %v, %v", from, err)
 	}
 	m.To = "ada@example.net>\r\nRCPT TO:<ben@example.net"
 	if err := s.Send(t.Context(), m); err == nil || len(server.Mails()) > 1 {
-		t.Errorf("%v, %v", err, server.Mails())
+		t.Errorf("Send: %v, want an error; mails %v", err, server.Mails())
 	}
 }
 
-// A rejection is permanent if it is about the mail. Errors do not contain the server's response.
+// Send returns ErrRefused for a permanent rejection of the mail and ErrDeferred for a temporary
+// rejection. Errors do not contain the text of the server's response.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -156,13 +157,13 @@ func TestRefused(t *testing.T) {
 			server.Set(func(s *mailtest.Server) { c.set(s, mailtest.Refusal(c.code)) })
 			err := open(t, "smtp://ada:secret@"+server.Address).Send(t.Context(), hello)
 			if err == nil || errors.Is(err, ErrRefused) != (c.want == ErrRefused) || errors.Is(err, ErrDeferred) != (c.want == ErrDeferred) || !strings.Contains(err.Error(), fmt.Sprint(c.code)) || strings.Contains(err.Error(), "example.net") {
-				t.Errorf("%v", err)
+				t.Errorf("Send: %v, want %v", err, c.want)
 			}
 		})
 	}
 }
 
-// A server that is down or silent causes an error in time.
+// Send to a silent server fails when the context expires, and Check of a stopped server fails.
 func TestUnreachableServer(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -173,10 +174,10 @@ func TestUnreachableServer(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := s.Send(ctx, hello); err == nil || errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "in time") {
-		t.Errorf("%v", err)
+		t.Errorf("silent server: %v", err)
 	}
 	_ = listener.Close()
 	if err := s.Check(t.Context()); err == nil || errors.Is(err, ErrRefused) {
-		t.Errorf("%v", err)
+		t.Errorf("stopped server: %v", err)
 	}
 }

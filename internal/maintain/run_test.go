@@ -22,17 +22,17 @@ func TestFound(t *testing.T) {
 		for _, kind := range kinds {
 			r.Found(maintain.Problem{Kind: kind})
 		}
-		c := r.Report
-		if c.Missing != 7 || c.Stale != 2 || c.Dangling != 1 || c.Invalid != 2 || c.Problems() != int64(len(kinds)) {
-			t.Errorf("%+v", c)
+		report := r.Report
+		if report.Missing != 7 || report.Stale != 2 || report.Dangling != 1 || report.Invalid != 2 || report.Problems() != int64(len(kinds)) {
+			t.Errorf("report %+v", report)
 		}
-		if len(c.Examples) != want {
-			t.Errorf("Examples: %d: %d examples, expected %d", examples, len(c.Examples), want)
+		if len(report.Examples) != want {
+			t.Errorf("Examples: %d: got %d examples, want %d", examples, len(report.Examples), want)
 		}
 	}
 }
 
-// A run with a rate takes the time that its entries need; every kind of step counts towards it.
+// The rate limits the entries of Step, Uncounted and Pace together.
 func TestRate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -40,7 +40,7 @@ func TestRate(t *testing.T) {
 		steps := 0
 		r := engine.Start(maintain.Options{Rate: 100, Progress: func(p maintain.Progress) {
 			if steps++; p.Elapsed > time.Since(begin) || p.Total != 300 {
-				t.Errorf("%+v", p)
+				t.Errorf("progress %+v after %v, want Total 300", p, time.Since(begin))
 			}
 		}})
 		r.Total = 300
@@ -56,7 +56,7 @@ func TestRate(t *testing.T) {
 	})
 }
 
-// Without a rate no step waits, but a canceled context ends the run.
+// Without a rate, Step does not wait but still returns the error of a canceled context.
 func TestNoRate(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

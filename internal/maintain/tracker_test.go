@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// These scripts implement an index of bare ids, with one more key that a rebuild creates.
+// These scripts implement an index of IDs without content. A rebuild also creates one extra key.
 const (
 	putLua = `local noting, refusal = opened(ARGV[1], ARGV[2], ARGV[3], KEYS[7])
 if refusal then return refusal end
@@ -84,23 +84,23 @@ func (x *index) rebuild(ctx context.Context, fill func(run string) error) error 
 	})
 }
 
-// want fails the test unless the index has exactly these ids and no run has left anything.
+// want fails the test unless the index has exactly the given IDs and no run has left keys behind.
 func (x *index) want(ids ...string) {
 	x.t.Helper()
 	var got []string
 	for _, k := range x.set.Keys {
-		some, err := x.set.Client.Do(x.t.Context(), x.set.Client.B().Zrange().Key(k.Index).Min("0").Max("-1").Build()).AsStrSlice()
+		members, err := x.set.Client.Do(x.t.Context(), x.set.Client.B().Zrange().Key(k.Index).Min("0").Max("-1").Build()).AsStrSlice()
 		if err != nil {
 			x.t.Fatal(err)
 		}
-		got = append(got, some...)
+		got = append(got, members...)
 		left, err := x.set.Client.Do(x.t.Context(), x.set.Client.B().Exists().Key(k.Next, k.NextContent, k.Changed, k.Next+".more").Build()).AsInt64()
 		if err != nil || left != 0 || x.state(&k) != "" {
-			x.t.Errorf("%d keys of a run are left in %s, %q (%v)", left, k.Index, x.state(&k), err)
+			x.t.Errorf("%s: %d keys of a run are left, run in progress %q (%v)", k.Index, left, x.state(&k), err)
 		}
 	}
 	if slices.Sort(got); !slices.Equal(got, ids) {
-		x.t.Errorf("there are %q, expected %q", got, ids)
+		x.t.Errorf("index has %q, want %q", got, ids)
 	}
 }
 
@@ -120,7 +120,7 @@ func (x *index) lapse() {
 	}
 }
 
-// A rebuild contains everything from its source and all concurrent writes.
+// A rebuilt index contains everything from the source and all concurrent writes.
 func TestRebuild(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 3} {
@@ -142,8 +142,7 @@ func TestRebuild(t *testing.T) {
 	}
 }
 
-// A rebuild that fails, or whose context ends, leaves the index unchanged and nothing else
-// behind.
+// A rebuild that fails or is canceled does not change the index and leaves no keys behind.
 func TestAbort(t *testing.T) {
 	t.Parallel()
 	x := newIndex(t, 2)
@@ -162,7 +161,7 @@ func TestAbort(t *testing.T) {
 			return fail()
 		})
 		if !errors.Is(err, want) && !errors.Is(err, context.Canceled) {
-			t.Errorf("%v, expected %v", err, want)
+			t.Errorf("Rebuild: %v, want %v", err, want)
 		}
 		x.want("a", "b", "c")
 	}
@@ -182,12 +181,13 @@ func TestReplaced(t *testing.T) {
 		return x.run(x.fill, "third", run)
 	})
 	if !errors.Is(err, maintain.ErrReplaced) {
-		t.Error(err)
+		t.Errorf("Rebuild: %v, want ErrReplaced", err)
 	}
 	x.want("second")
 }
 
-// Once the rebuild is catching up with writers, Fill is refused: its data would be older.
+// Once Finish has started to apply concurrent writes, Fill is rejected because the data from the
+// source would be older.
 func TestFillAfterFinish(t *testing.T) {
 	t.Parallel()
 	x := newIndex(t, 1)
@@ -200,28 +200,28 @@ func TestFillAfterFinish(t *testing.T) {
 		return x.finish.Run(t.Context(), x.set.Client, x.keys(k), append(x.set.Args(), "run")).AsInt64()
 	}
 	if n, err := finish(); n != 0 || err != nil {
-		t.Fatal(n, err)
+		t.Fatalf("first Finish = %d, %v; want 0", n, err)
 	}
 	if err := engine.Replaced(x.run(x.fill, "a", "run")); !errors.Is(err, maintain.ErrReplaced) {
-		t.Errorf("late: %v", err)
+		t.Errorf("Fill after Finish: %v, want ErrReplaced", err)
 	}
 	if n, err := finish(); n != 1 || err != nil {
-		t.Fatal(n, err)
+		t.Fatalf("second Finish = %d, %v; want 1", n, err)
 	}
 	x.want("a", "b")
 }
 
-// Leftovers of a killed run are reported, and removed by the next write after the lease, by
-// Leftovers, or by the next run. The run cannot continue after its lease.
+// After its lease, a killed run cannot continue. The keys of the run are reported, and the next
+// write, a repair or the next run removes the keys.
 func TestKilled(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(x *index) error{
+	for name, remove := range map[string]func(x *index) error{
 		"write": func(x *index) error { x.mustPut("a"); return nil },
 		"repair": func(x *index) error {
 			r := engine.Start(maintain.Options{})
 			err := x.tracker.Leftovers(t.Context(), r, true)
 			if r.Report.Repaired != 1 || r.Report.Dangling != 1 {
-				t.Errorf("%+v", r.Report)
+				t.Errorf("report of the repair: %+v, want 1 dangling and 1 repaired", r.Report)
 			}
 			return err
 		},
@@ -248,16 +248,16 @@ func TestKilled(t *testing.T) {
 				return r
 			}
 			if r := leftovers(); r.Report.Problems() != 0 {
-				t.Errorf("while it may go on: %+v", r.Report)
+				t.Errorf("leftovers before the lease expires: %+v, want none", r.Report)
 			}
 			x.lapse()
 			if err := engine.Replaced(x.run(x.fill, "more", "killed")); !errors.Is(err, maintain.ErrReplaced) {
-				t.Errorf("after its lease: %v", err)
+				t.Errorf("Fill after the lease has expired: %v, want ErrReplaced", err)
 			}
 			if r := leftovers(); r.Report.Dangling != 1 || !strings.Contains(r.Report.Examples[0].Found, "entries in {k}.next: 1, ids in {k}.changed: 1") {
-				t.Errorf("%+v", r.Report)
+				t.Errorf("leftovers after the lease: %+v, want 1 dangling", r.Report)
 			}
-			if err := end(x); err != nil {
+			if err := remove(x); err != nil {
 				t.Fatal(err)
 			}
 			x.want("a")
@@ -265,7 +265,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// A run renews its lease for as long as it takes, and a write does not end it.
+// A run renews its lease while it works, and writes do not end the run.
 func TestLease(t *testing.T) {
 	t.Parallel()
 	x := newIndex(t, 1)
@@ -287,7 +287,7 @@ func TestLease(t *testing.T) {
 		if err == nil {
 			break
 		}
-		if !errors.Is(err, maintain.ErrReplaced) { // a stalled machine may fail to renew it in time
+		if !errors.Is(err, maintain.ErrReplaced) { // a stalled machine may fail to renew the lease in time
 			t.Fatal(err)
 		}
 	}

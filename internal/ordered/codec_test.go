@@ -14,7 +14,7 @@ import (
 	"retwis/internal/ordered/orderedtest"
 )
 
-// Encodings sort as their values do, whatever follows them, and decode to the same values.
+// Encodings sort like their values, are no prefixes of each other, and decode to the same values.
 func TestEncodingKeepsOrder(t *testing.T) {
 	t.Parallel()
 	for _, readable := range []bool{false, true} {
@@ -24,23 +24,23 @@ func TestEncodingKeepsOrder(t *testing.T) {
 			a, b := orderedtest.DrawValue(t, c), orderedtest.DrawValue(t, c)
 			x, y := encoded(t, k, a), encoded(t, k, b)
 			if got, want := cmp.Compare(x, y), orderedtest.Compare(c, a, b); got != want {
-				t.Fatalf("%v: %v and %v are in the order %d, encoded %q and %q in the order %d", c, a, b, want, x, y, got)
+				t.Fatalf("%v: Compare(%v, %v) = %d, but the encodings %q and %q compare as %d", c, a, b, want, x, y, got)
 			}
 			if x != y && (strings.HasPrefix(x, y) || strings.HasPrefix(y, x)) {
-				t.Fatalf("%v: one of %q and %q begins the other", c, x, y)
+				t.Fatalf("%v: one of %q and %q is a prefix of the other", c, x, y)
 			}
-			rest := orderedtest.DrawText(t)
-			value, after, err := k.Cut(x + rest)
-			if err != nil || value != x || after != rest {
-				t.Fatalf("%v: %q is cut into %q and %q, %v", c, x+rest, value, after, err)
+			suffix := orderedtest.DrawText(t)
+			value, after, err := k.Cut(x + suffix)
+			if err != nil || value != x || after != suffix {
+				t.Fatalf("%v: Cut(%q) = %q, %q, %v; want %q, %q", c, x+suffix, value, after, err, x, suffix)
 			}
 			back, err := k.Value(value)
 			if err != nil || orderedtest.Compare(c, back, a) != 0 {
-				t.Fatalf("%v: %v comes back as %v, %v", c, a, back, err)
+				t.Fatalf("%v: %v is decoded as %v, %v", c, a, back, err)
 			}
 			text, err := c.Parse(c.Format(a))
 			if err != nil || encoded(t, k, text) != x {
-				t.Fatalf("%v: %v is written %q and read as %v, %v", c, a, c.Format(a), text, err)
+				t.Fatalf("%v: %v is formatted as %q and parsed as %v, %v", c, a, c.Format(a), text, err)
 			}
 		})
 	}
@@ -66,7 +66,7 @@ func encoded(t *rapid.T, k ordered.Codec, v any) string {
 	return string(b)
 }
 
-// Arbitrary bytes are decoded or refused, without a panic.
+// Cut and Value do not panic on arbitrary bytes.
 func TestNothingPanics(t *testing.T) {
 	t.Parallel()
 	for _, readable := range []bool{false, true} {
@@ -81,13 +81,13 @@ func TestNothingPanics(t *testing.T) {
 	}
 }
 
-// Every column that holds a number exactly accepts it, and text that parses to it, with the
-// same encoding.
+// Values of different Go types that represent the same column value, including text, have the same
+// encoding.
 func TestOneRuleForValues(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		column ordered.Column
-		same   []any
+		equal  []any
 	}{
 		{ordered.Column{Type: ordered.Int}, []any{5, int8(5), uint64(5), 5.0, float32(5), "5", "+5", "5.0", big.NewInt(5), decimal.New(50, 1)}},
 		{ordered.Column{Type: ordered.Uint}, []any{5, 5.0, "5", big.NewInt(5), decimal.New(5, 0)}},
@@ -105,19 +105,19 @@ func TestOneRuleForValues(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		first, err := k.Append(nil, test.same[0])
+		first, err := k.Append(nil, test.equal[0])
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, v := range test.same {
+		for _, v := range test.equal {
 			if b, err := k.Append(nil, v); err != nil || string(b) != string(first) {
-				t.Errorf("%s: %T %v is encoded as %x, %v, expected %x", test.column.Type, v, v, b, err, first)
+				t.Errorf("%s: %T %v is encoded as %x, %v, want %x", test.column.Type, v, v, b, err, first)
 			}
 		}
 	}
 }
 
-// A number beyond the range of a float is refused, whatever its type.
+// A number beyond the range of a float64 is rejected, whatever its type.
 func TestBeyondFloats(t *testing.T) {
 	t.Parallel()
 	k, err := ordered.NewCodec(ordered.Column{Type: ordered.Float})
@@ -130,7 +130,7 @@ func TestBeyondFloats(t *testing.T) {
 		decimal.NewBig(large, 0), decimal.NewBig(new(big.Int).Neg(large), 0), decimal.NewBig(large, 2),
 	} {
 		if b, err := k.Append(nil, v); err == nil || !strings.HasSuffix(err.Error(), " is beyond the range of a float64") {
-			t.Errorf("%T %.10v is encoded as %x, %v", v, v, b, err)
+			t.Errorf("%T %.10v is encoded as %x, %v; want a range error", v, v, b, err)
 		}
 	}
 	if _, err := k.Append(nil, decimal.NewBig(large, 100)); err != nil {

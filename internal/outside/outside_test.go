@@ -27,7 +27,7 @@ func top(t *testing.T) string {
 	return dir
 }
 
-// run runs a command and returns its output. It ignores a workspace that the caller has chosen.
+// run runs a command without GOWORK and MAKEFLAGS, and returns the output.
 func run(t *testing.T, dir string, command ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
@@ -44,10 +44,10 @@ func run(t *testing.T, dir string, command ...string) string {
 type page struct {
 	program string
 	output  string
-	builds  []string // shell commands, several lines each
+	builds  []string // shell scripts
 }
 
-var block = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
+var codeBlock = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
 
 func readPage(t *testing.T) page {
 	t.Helper()
@@ -56,11 +56,11 @@ func readPage(t *testing.T) page {
 		t.Fatal(err)
 	}
 	var p page
-	for _, found := range block.FindAllStringSubmatch(string(text), -1) {
-		switch code := found[2]; {
-		case found[1] == "go":
+	for _, m := range codeBlock.FindAllStringSubmatch(string(text), -1) {
+		switch code := m[2]; {
+		case m[1] == "go":
 			p.program = code
-		case found[1] == "":
+		case m[1] == "":
 			p.output = code
 		case strings.HasPrefix(code, "go mod init"):
 			p.builds = append(p.builds, code)
@@ -84,8 +84,8 @@ func TestImport(t *testing.T) {
 				t.Fatal(err)
 			}
 			write(t, filepath.Join(dir, "main.go"), p.program)
-			// Using the checksums of this module avoids looking them up, so that the test needs
-			// no network beyond what building this module needs.
+			// With the checksums of this module, the go command needs no network to look up
+			// checksums.
 			sums, err := os.ReadFile(filepath.Join(top(t), "go.sum"))
 			if err != nil {
 				t.Fatal(err)

@@ -48,7 +48,7 @@ func TestRename(t *testing.T) {
 		t.Errorf("no example ran:\n%s", output)
 	}
 
-	// Once more, from a path with dots, back to the original path.
+	// Rename the copy back to the original path.
 	run(t, dir, "make", "rename-module", "MODULE="+old)
 	wantSame(t, original, dir)
 }
@@ -59,7 +59,7 @@ func TestRenameRefuses(t *testing.T) {
 	original := copyModule(t, top(t), dir)
 	for _, path := range []string{"", "a b", "/retwis", "example.com//retwis", "example.com/retwis/", `x"`, "a/../b", modulePath(t, dir)} {
 		if output, err := exec.CommandContext(t.Context(), filepath.Join(dir, "scripts", "rename-module"), path).CombinedOutput(); err == nil {
-			t.Errorf("%q is taken for a module path:\n%s", path, output)
+			t.Errorf("rename-module accepted the path %q:\n%s", path, output)
 		}
 	}
 	wantSame(t, original, dir)
@@ -75,37 +75,39 @@ func modulePath(t *testing.T, dir string) string {
 	return strings.TrimPrefix(first, "module ")
 }
 
-// wantNoneLeft looks for the old path in imports and in go.mod.
+// wantNoneLeft checks that neither imports nor go.mod files contain the old path.
 func wantNoneLeft(t *testing.T, dir, old string) {
 	t.Helper()
 	imported := regexp.MustCompile("[\"`]" + regexp.QuoteMeta(old) + `/\w+`)
 	required := regexp.MustCompile(`(?m)^(module|replace|require)?\s*` + regexp.QuoteMeta(old) + `[ /\n]`)
 	for name, text := range files(t, dir) {
-		left := imported
+		pattern := imported
 		switch filepath.Ext(name) {
 		case ".mod":
-			left = required
+			pattern = required
 		case ".go", ".templ", ".md":
 		default:
 			continue
 		}
-		if found := left.Find(text); found != nil {
+		if found := pattern.Find(text); found != nil {
 			t.Errorf("%s still has %s", name, found)
 		}
 	}
 }
 
+// wantSame checks that the files below dir are unchanged.
 func wantSame(t *testing.T, original map[string][]byte, dir string) {
 	t.Helper()
-	now := files(t, dir)
+	got := files(t, dir)
 	for name, text := range original {
-		if !bytes.Equal(text, now[name]) {
+		if !bytes.Equal(text, got[name]) {
 			t.Errorf("%s has changed", name)
 		}
 	}
 }
 
-// files reads the module in a directory, except for what is built or downloaded.
+// files returns the files of the module in dir by relative path, except for built and downloaded
+// files.
 func files(t *testing.T, dir string) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{}

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// Ten thousand names have ten thousand distinct pictures, small and without anything that could
-// collide or execute in a page.
+// Ten thousand names have distinct, small pictures. A sample of the pictures has no id or style
+// attributes, which could conflict with the page.
 func TestDrawnIsDistinct(t *testing.T) {
 	t.Parallel()
 	seen := map[[32]byte]string{}
@@ -22,7 +22,7 @@ func TestDrawnIsDistinct(t *testing.T) {
 		svg := Drawn(name)
 		sum := sha256.Sum256(svg)
 		if other, found := seen[sum]; found {
-			t.Errorf("%s looks like %s", name, other)
+			t.Errorf("%s and %s have the same picture", name, other)
 		}
 		seen[sum] = name
 		longest = max(longest, len(svg))
@@ -30,7 +30,7 @@ func TestDrawnIsDistinct(t *testing.T) {
 			continue
 		}
 		if !bytes.Equal(svg, Drawn(strings.ToUpper(name))) {
-			t.Errorf("%s looks different in capitals", name)
+			t.Errorf("%s has another picture in capitals", name)
 		}
 		parse := xml.NewDecoder(bytes.NewReader(svg))
 		for {
@@ -44,13 +44,13 @@ func TestDrawnIsDistinct(t *testing.T) {
 			if element, ok := token.(xml.StartElement); ok {
 				for _, attr := range element.Attr {
 					if attr.Name.Local == "id" || attr.Name.Local == "style" {
-						t.Errorf("%s has a %s", name, attr.Name.Local)
+						t.Errorf("the picture of %s has the attribute %s", name, attr.Name.Local)
 					}
 				}
 			}
 		}
 	}
 	if longest > 1000 {
-		t.Errorf("%d bytes", longest)
+		t.Errorf("the longest picture has %d bytes, want at most 1000", longest)
 	}
 }

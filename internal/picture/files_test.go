@@ -19,7 +19,7 @@ import (
 	"testing"
 )
 
-// Colors of the quarters of a sample, from left to right and top to bottom.
+// quarters holds the colors of the quarters of a sample, from left to right and top to bottom.
 var quarters = [4]color.RGBA{{200, 40, 40, 255}, {40, 160, 60, 255}, {40, 60, 200, 255}, {230, 220, 60, 255}}
 
 // sample returns a picture of four quarters.
@@ -32,7 +32,7 @@ func sample(w, h int) *image.NRGBA {
 	return img
 }
 
-// noise returns an incompressible picture, the same each time.
+// noise returns an incompressible picture, which is the same in each run.
 func noise(w, h int) *image.NRGBA {
 	img := image.NewNRGBA(image.Rect(0, 0, w, h))
 	random := rand.New(rand.NewPCG(1, 2))
@@ -179,10 +179,10 @@ func exif(orientation int) []byte {
 	return append(tiff, secret...)
 }
 
-// secret must not be served.
+// secret is metadata that must not be in any rendition.
 const secret = "GPS:52.5163N"
 
-// stored returns a picture as a camera stores it with that orientation.
+// stored returns the upright picture img as a camera stores the picture with an orientation.
 func stored(img *image.NRGBA, orientation int) *image.NRGBA {
 	w, h := img.Rect.Dx(), img.Rect.Dy()
 	at := func(x, y int) (int, int) { // where the pixel of the upright picture is stored
@@ -221,7 +221,7 @@ func stored(img *image.NRGBA, orientation int) *image.NRGBA {
 // column is a primary color of a profile, in XYZ.
 type column [3]float64
 
-// icc returns a profile of three columns and a curve.
+// icc returns an ICC profile with three primary colors and one curve for all channels.
 func icc(columns [3]column, curve []byte) []byte {
 	be := binary.BigEndian
 	tags := [][]byte{}
@@ -284,7 +284,7 @@ func iccSegment(profile []byte) []byte {
 	return segment(app2, append([]byte("ICC_PROFILE\x00\x01\x01"), profile...))
 }
 
-// compress returns a zlib stream, as in PNG, of n zeros.
+// compress returns n zeros as a zlib stream, the compression of PNG.
 func compress(n int) []byte {
 	var out bytes.Buffer
 	w := zlib.NewWriter(&out)
@@ -292,11 +292,11 @@ func compress(n int) []byte {
 	return out.Bytes()
 }
 
-// zeros writes zeros without holding them all in memory.
+// zeros writes n zeros in blocks to limit memory, then closes w.
 func zeros(w io.WriteCloser, n int) {
-	some := make([]byte, 1<<16)
-	for ; n > 0; n -= len(some) {
-		if _, err := w.Write(some[:min(n, len(some))]); err != nil {
+	block := make([]byte, 1<<16)
+	for ; n > 0; n -= len(block) {
+		if _, err := w.Write(block[:min(n, len(block))]); err != nil {
 			panic(err)
 		}
 	}
@@ -305,8 +305,8 @@ func zeros(w io.WriteCloser, n int) {
 	}
 }
 
-// inflatable returns a compressed profile chunk.
-func inflatable(profile []byte) []byte {
+// iccChunk returns a PNG chunk with a compressed profile.
+func iccChunk(profile []byte) []byte {
 	var out bytes.Buffer
 	w := zlib.NewWriter(&out)
 	if _, err := w.Write(profile); err != nil || w.Close() != nil {
@@ -391,19 +391,18 @@ func (b *bitWriter) blank() []byte {
 	return b.data
 }
 
-// manyCodes returns a picture of a few pixels with groups of large codes: the first tile uses the
-// last group.
+// manyCodes returns a picture with groups of large codes, whose first tile uses the last group.
 func manyCodes(w, h, groups int) []byte {
 	b := vp8l(w, h)
 	b.write(0, 1)  // no transforms
 	b.write(1, 1)  // a cache
-	b.write(11, 4) // of 2,048 colours
+	b.write(11, 4) // of 2,048 colors
 	b.write(1, 1)  // groups
 	b.write(0, 3)  // tiles of four pixels
 	b.write(0, 1)  // the tiles have no cache
 	last := uint32(groups - 1)
 	b.simpleCode(last & 255) // green: the low byte of the group
-	b.simpleCode(last >> 8)  // red: the high one
+	b.simpleCode(last >> 8)  // red: the high byte
 	for range 3 {
 		b.simpleCode(0)
 	}
@@ -415,7 +414,7 @@ func manyCodes(w, h, groups int) []byte {
 	return b.data
 }
 
-// fullCode writes a code in which each symbol has a length: repeated lengths cost little.
+// fullCode writes a code in which each symbol has a length. Repeated lengths take few bits.
 func (b *bitWriter) fullCode(symbols int) {
 	// Lengths are coded with three symbols: 16, which repeats, and two lengths that form a
 	// complete code.
@@ -423,9 +422,9 @@ func (b *bitWriter) fullCode(symbols int) {
 	for 1<<bits < symbols {
 		bits++
 	}
-	short := 1<<bits - symbols // number of symbols with a bit less
+	short := 1<<bits - symbols // number of symbols whose code is one bit shorter
 	b.write(0, 1)              // not simple
-	b.write(15, 4)             // nineteen lengths of codes of lengths
+	b.write(15, 4)             // nineteen code lengths for the code of lengths
 	order := []int{17, 18, 0, 1, 2, 3, 4, 5, 16, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}
 	for _, symbol := range order {
 		switch symbol {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// fuzz submits files that start like a given type: they are rejected with an error of this
-// package, or converted to pictures that can be decoded.
+// fuzz submits files that start with magic. Each file must be rejected with an error of this
+// package or be converted to pictures that can be decoded.
 func fuzz(f *testing.F, magic string, bombs func(testing.TB, func(name string, file []byte))) {
 	f.Helper()
 	add := func(_ string, file []byte) {
@@ -20,7 +20,7 @@ func fuzz(f *testing.F, magic string, bombs func(testing.TB, func(name string, f
 	}
 	damagedFiles(f, add)
 	bombs(f, add)
-	// Little memory, so that large pictures, which take a long time, are rejected.
+	// The low memory limit rejects large pictures, which would take a long time.
 	m := New(Options{Memory: 32 << 20, Timeout: time.Second})
 	f.Fuzz(func(t *testing.T, file []byte) {
 		if !matches(magic, file) {
@@ -34,10 +34,10 @@ func fuzz(f *testing.F, magic string, bombs func(testing.TB, func(name string, f
 		for _, r := range p.Renditions {
 			config, format, err := image.DecodeConfig(bytes.NewReader(r.Data))
 			if err != nil || "image/"+format != r.Type || config.Width != r.Width || config.Height != r.Height {
-				t.Fatalf("%s of %d×%d: %v", r.Type, r.Width, r.Height, err)
+				t.Fatalf("rendition is %s of %d×%d (%v), want %s of %d×%d", format, config.Width, config.Height, err, r.Type, r.Width, r.Height)
 			}
 			if bytes.Contains(r.Data, []byte(secret)) {
-				t.Fatal("metadata is kept")
+				t.Fatal("rendition contains metadata")
 			}
 		}
 	})
@@ -56,7 +56,7 @@ func FuzzEXIF(f *testing.F) {
 	f.Add([]byte("MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00\x06\x00\x00"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if o := orientation(data); o < 1 || o > 8 {
-			t.Fatal(o)
+			t.Fatalf("orientation = %d, want 1 to 8", o)
 		}
 	})
 }
@@ -67,13 +67,14 @@ func FuzzICC(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if p := newProfile(data); p != nil {
-			p.convert(noiseOf(data))
+			p.convert(pictureOf(data))
 		}
 	})
 }
 
-// noiseOf returns a picture of these bytes, multiplied by alpha.
-func noiseOf(data []byte) *image.RGBA {
+// pictureOf returns a picture of the given bytes, with each color limited to alpha as in
+// premultiplied pictures.
+func pictureOf(data []byte) *image.RGBA {
 	img := image.NewRGBA(image.Rect(0, 0, 8, 8))
 	copy(img.Pix, data)
 	for i := 3; i < len(img.Pix); i += 4 {

@@ -22,7 +22,7 @@ type hostile struct {
 	file []byte
 }
 
-// hostileFiles generates the files one at a time, so that they take no memory themselves.
+// hostileFiles sends the malicious files one at a time, so that they are not all in memory.
 func hostileFiles(tb testing.TB, send func(h hostile)) {
 	tb.Helper()
 	add := func(name string, file []byte) { send(hostile{name, file}) }
@@ -34,7 +34,7 @@ func hostileFiles(tb testing.TB, send func(h hostile)) {
 	webPBombs(tb, add)
 }
 
-// heap samples the heap size until stop is called, which returns the maximum growth.
+// heap samples the heap size until stop is called. stop returns the maximum growth in bytes.
 func heap() (stop func() int64) {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	read := func() int64 {
@@ -65,9 +65,9 @@ func heap() (stop func() int64) {
 	}
 }
 
-// TestHostileFiles submits all files, one by one and eight at once: each is rejected with an
-// error of this package, or is converted to pictures that can be decoded, within 300 MB. It is
-// not parallel because it measures memory.
+// TestHostileFiles submits all files, first one at a time and then eight at once. Each file must be
+// rejected with an error of this package or be converted to pictures that can be decoded. The heap
+// must not grow by more than 300 MB. The test is not parallel because it measures memory.
 func TestHostileFiles(t *testing.T) {
 	m := New(Options{Timeout: time.Second, Waiting: 1000})
 	var made, refused atomic.Int64
@@ -77,7 +77,7 @@ func TestHostileFiles(t *testing.T) {
 			refused.Add(1)
 			known := []error{ErrType, ErrTooLarge, ErrDamaged, ErrTime}
 			if !slices.ContainsFunc(known, func(e error) bool { return errors.Is(err, e) }) {
-				t.Errorf("%s: %v", h.name, err)
+				t.Errorf("%s: %v, want an error of this package", h.name, err)
 			}
 			return
 		}
@@ -86,7 +86,7 @@ func TestHostileFiles(t *testing.T) {
 			decoded(t, r)
 			for _, text := range []string{secret, "alert", "PK\x03\x04", "ICC_PROFILE"} {
 				if bytes.Contains(r.Data, []byte(text)) {
-					t.Errorf("%s is passed on with %q", h.name, text)
+					t.Errorf("%s: rendition contains %q", h.name, text)
 				}
 			}
 		}
@@ -98,10 +98,10 @@ func TestHostileFiles(t *testing.T) {
 		check(h, Kind(refused.Load()%3))
 		longest = max(longest, processorTime(t)-began)
 	})
-	alone := stop()
-	t.Logf("%d files: %d refused, %d made, within %s of processor time and %d MB", refused.Load()+made.Load(), refused.Load(), made.Load(), longest.Round(time.Millisecond), alone>>20)
+	sequential := stop()
+	t.Logf("%d files: %d refused, %d made, within %s of processor time and %d MB", refused.Load()+made.Load(), refused.Load(), made.Load(), longest.Round(time.Millisecond), sequential>>20)
 	if refused.Load()+made.Load() < 200 || longest > 10*time.Second {
-		t.Errorf("%d files, one of which took %s", refused.Load()+made.Load(), longest)
+		t.Errorf("submitted %d files, want at least 200; the slowest took %s, want at most 10s", refused.Load()+made.Load(), longest)
 	}
 
 	stop = heap()
@@ -117,15 +117,15 @@ func TestHostileFiles(t *testing.T) {
 	hostileFiles(t, func(h hostile) { files <- h })
 	close(files)
 	wg.Wait()
-	together := stop()
-	t.Logf("eight at once: %d MB", together>>20)
-	if alone > 300<<20 || together > 300<<20 {
-		t.Error("more than 300 MB")
+	concurrent := stop()
+	t.Logf("eight at once: %d MB", concurrent>>20)
+	if sequential > 300<<20 || concurrent > 300<<20 {
+		t.Errorf("heap grew by %d MB sequentially and %d MB concurrently, want at most 300 MB", sequential>>20, concurrent>>20)
 	}
 }
 
-// processorTime returns the CPU time that this process has used: other processes use the rest of
-// a busy machine.
+// processorTime returns the CPU time of this process, which does not depend on the load of other
+// processes.
 func processorTime(t *testing.T) time.Duration {
 	t.Helper()
 	var used syscall.Rusage

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// damagedFiles are pictures that are truncated, modified, or combined with something else.
+// damagedFiles adds pictures that are truncated, modified or followed by other data.
 func damagedFiles(tb testing.TB, add func(name string, file []byte)) {
 	tb.Helper()
 	for name, file := range map[string][]byte{
@@ -28,30 +28,30 @@ func damagedFiles(tb testing.TB, add func(name string, file []byte)) {
 			broken[i] ^= 0xff
 			add(fmt.Sprintf("%s with byte %d wrong", name, i), broken)
 		}
-		for other, behind := range map[string][]byte{
+		for other, suffix := range map[string][]byte{
 			"script": []byte("*/=1;alert(document.domain)/*"), "page": []byte("<html><script>alert(1)</script>"),
 			"archive": []byte("PK\x03\x04" + string(make([]byte, 40)) + "PK\x05\x06" + string(make([]byte, 18))), "itself": file,
 		} {
-			add(name+" and a "+other, append(slices.Clone(file), behind...))
+			add(name+" followed by "+other, append(slices.Clone(file), suffix...))
 		}
 	}
 }
 
-// otherFiles are not pictures, or not of an accepted type.
+// otherFiles adds files that are not pictures or not of an accepted type.
 func otherFiles(add func(name string, file []byte)) {
 	for name, text := range map[string]string{
 		"svg": `<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"><script>alert(1)</script></svg>`, "page": "<!DOCTYPE html><script>alert(1)</script>",
 		"pdf": "%PDF-1.7 /JS (app.alert(1))", "zip": "PK\x03\x04", "program": "\x7fELF\x02\x01\x01", "bmp": "BM\x00\x00\x00\x00", "tiff": "II*\x00\x08\x00\x00\x00",
 		"avif": "\x00\x00\x00\x1cftypavif", "heic": "\x00\x00\x00\x1cftypheic", "ico": "\x00\x00\x01\x00\x01\x00", "psd": "8BPS\x00\x01", "mp4": "\x00\x00\x00\x18ftypmp42",
 		"push graphic-context": "push graphic-context\nfill 'url(https://127.0.0.1/x)'", "entities": `<?xml version="1.0"?><!DOCTYPE s [<!ENTITY x SYSTEM "file:///etc/passwd">]><svg>&x;</svg>`,
-		"GIF89a and a script": "GIF89a=1;alert(1)", "riff": "RIFF\xff\xff\xff\xffWEBP", "riff of sound": "RIFF\x24\x00\x00\x00WAVEfmt ",
+		"GIF89a and a script": "GIF89a=1;alert(1)", "riff": "RIFF\xff\xff\xff\xffWEBP", "riff of audio": "RIFF\x24\x00\x00\x00WAVEfmt ",
 		"space": " \n\t", "only a signature": "\x89PNG\r\n\x1a\n", "only a marker": "\xff\xd8\xff",
 	} {
 		add(name, []byte(text))
 	}
 }
 
-// withSize changes the size in the frame header of a JPEG.
+// withSize returns a JPEG with another size in its frame header.
 func withSize(file []byte, w, h int) []byte {
 	file = slices.Clone(file)
 	for _, marker := range []byte{sof0, sof2} {
@@ -68,16 +68,15 @@ func frame(marker byte, w, h int) []byte {
 	return segment(marker, []byte{8, byte(h >> 8), byte(h), byte(w >> 8), byte(w), 1, 1, 0x11, 0})
 }
 
-// scans returns a progressive JPEG with a few bytes for each of many scans, all of which visit
-// all blocks.
+// scans returns a progressive JPEG with n scans of a few bytes, each of which visits all blocks.
 func scans(w, h, n int) []byte {
 	const dc, ac = 0, 0x10
-	one := func(class, symbol byte) []byte { // a table with one code, 0
+	table := func(class, symbol byte) []byte { // a Huffman table with the single code 0
 		return segment(0xc4, append(append([]byte{class, 1}, make([]byte, 15)...), symbol))
 	}
 	file := append([]byte{0xff, soi}, segment(0xdb, append([]byte{0}, bytes.Repeat([]byte{1}, 64)...))...)
 	file = append(file, frame(sof2, w, h)...)
-	file = append(append(file, one(dc, 0)...), one(ac, 0xe0)...) // no difference; 2^14 blocks and more end here
+	file = append(append(file, table(dc, 0)...), table(ac, 0xe0)...) // difference 0; end of at least 2^14 blocks
 	blocks := ((w + 7) / 8) * ((h + 7) / 8)
 	first := append(segment(sos, []byte{1, 1, 0, 0, 0, 0}), make([]byte, blocks/8+1)...)
 	next := append(segment(sos, []byte{1, 1, 0, 1, 63, 0}), make([]byte, (blocks/(1<<14)+1)*2)...)
@@ -96,20 +95,20 @@ func jpegBombs(tb testing.TB, add func(name string, file []byte)) {
 		add(fmt.Sprintf("progressive jpeg of %v", s), withSize(progressive, s.X, s.Y))
 		add(fmt.Sprintf("cmyk of %v", s), withSize(testdata(tb, "cmyk.jpg"), s.X, s.Y))
 	}
-	add("jpeg that is red, green and blue after all", append(slices.Clone(small[:len(small)-2]), append(segment(app14, []byte("Adobe\x00\x64\x00\x00\x00\x00\x00")), 0xff, eoi)...))
+	add("jpeg with an RGB marker after the scan", append(slices.Clone(small[:len(small)-2]), append(segment(app14, []byte("Adobe\x00\x64\x00\x00\x00\x00\x00")), 0xff, eoi)...))
 	add("jpeg of two frames", afterSOI(small, frame(sof0, 10, 10)))
-	add("jpeg of a frame after the scan", append(slices.Clone(small[:len(small)-2]), append(frame(sof0, 60000, 60000), 0xff, eoi)...))
+	add("jpeg with a frame after the scan", append(slices.Clone(small[:len(small)-2]), append(frame(sof0, 60000, 60000), 0xff, eoi)...))
 	add("jpeg of many frames", afterSOI(small, bytes.Repeat(frame(sof2, 6000, 6000), 500)))
 	add("jpeg of many scans", scans(8000, 5000, 4000))
 	add("jpeg of many scans of a line", scans(65535, 8, 100_000))
 	add("jpeg of empty segments", afterSOI(small, bytes.Repeat(segment(0xe5, nil), 1_000_000)))
-	add("jpeg of filling", afterSOI(small, bytes.Repeat([]byte{0xff}, 8<<20)))
+	add("jpeg of fill bytes", afterSOI(small, bytes.Repeat([]byte{0xff}, 8<<20)))
 	add("jpeg of zeros", afterSOI(small, make([]byte, 8<<20)))
-	add("jpeg of restarts", afterSOI(small, bytes.Repeat([]byte{0xff, rst0}, 1<<20)))
+	add("jpeg of restart markers", afterSOI(small, bytes.Repeat([]byte{0xff, rst0}, 1<<20)))
 	add("jpeg of tables", afterSOI(small, bytes.Repeat(segment(0xdb, append([]byte{0}, bytes.Repeat([]byte{1}, 64)...)), 10_000)))
 	add("jpeg that never ends", append(slices.Clone(small[:len(small)-2]), make([]byte, 4<<20)...))
 	add("jpeg with a page", afterSOI(small, segment(0xfe, []byte("<script>alert(1)</script>"))))
-	add("jpeg that is turned everywhere", afterSOI(small, bytes.Repeat(segment(app1, append([]byte(exifName), exif(6)...)), 300)))
+	add("jpeg with 300 orientations", afterSOI(small, bytes.Repeat(segment(app1, append([]byte(exifName), exif(6)...)), 300)))
 	for i, tiff := range []string{"II*\x00\xff\xff\xff\xff", "MM\x00*\x00\x00\x00\x00", "II*\x00\x08\x00\x00\x00\xff\xff", "II*\x00\x04\x00\x00\x00", "XX*\x00\x08\x00\x00\x00", ""} {
 		add(fmt.Sprint("jpeg with wrong exif ", i), afterSOI(small, segment(app1, []byte(exifName+tiff))))
 	}
@@ -122,7 +121,7 @@ func jpegBombs(tb testing.TB, add func(name string, file []byte)) {
 	add("jpeg with parts of profiles", afterSOI(small, bytes.Repeat(iccSegment(make([]byte, 60_000)), 200)))
 	disorder := segment(app2, []byte("ICC_PROFILE\x00\x02\x02"))
 	disorder = append(disorder, segment(app2, []byte("ICC_PROFILE\x00\x01\x02"))...)
-	add("jpeg with parts of profiles in no order", afterSOI(small, bytes.Repeat(disorder, 400_000)))
+	add("jpeg with parts of profiles out of order", afterSOI(small, bytes.Repeat(disorder, 400_000)))
 	add("jpeg with a profile of many points", afterSOI(small, iccSegment(icc([3]column{}, append([]byte("curv\x00\x00\x00\x00\xff\xff\xff\xff"), make([]byte, 9000)...)))))
 }
 
@@ -167,19 +166,19 @@ func pngBombs(tb testing.TB, add func(name string, file []byte)) {
 	add("png with text that inflates", pngFile(small, chunk("zTXt", append([]byte("a\x00\x00"), compress(100<<20)...)), one))
 	add("png with a profile that inflates", pngFile(small, chunk("iCCP", append([]byte("a\x00\x00"), compress(100<<20)...)), one))
 	add("png of 9,000 profiles that inflate", pngFile(small, bytes.Repeat(chunk("iCCP", append([]byte("a\x00\x00"), compress(1<<20)...)), 9000), one))
-	add("png of many chunks before its colours", pngFile(ihdr(1, 1, 8, 3, 0), bytes.Repeat(chunk("tEXt", nil), 1_000_000), chunk("PLTE", make([]byte, 768)), one))
-	add("png with a profile that does not", pngFile(small, chunk("iCCP", []byte("a\x00\x00nothing")), one))
+	add("png of many chunks before its palette", pngFile(ihdr(1, 1, 8, 3, 0), bytes.Repeat(chunk("tEXt", nil), 1_000_000), chunk("PLTE", make([]byte, 768)), one))
+	add("png with a profile that does not inflate", pngFile(small, chunk("iCCP", []byte("a\x00\x00nothing")), one))
 	add("png of many chunks", pngFile(small, bytes.Repeat(chunk("tEXt", nil), 1_000_000), one))
 	add("png of 9,000 chunks", pngFile(small, bytes.Repeat(chunk("tEXt", nil), 9000), one))
 	add("png of many empty pixels", pngFile(small, bytes.Repeat(chunk("IDAT", nil), 1_000_000), one))
 	add("png of many headers", pngFile(bytes.Repeat(small, 1000), one))
-	add("png with wrong sums", bytes.ReplaceAll(pngFile(small, one), []byte("IEND"), []byte("IENX")))
+	add("png with wrong checksums", bytes.ReplaceAll(pngFile(small, one), []byte("IEND"), []byte("IENX")))
 	add("png with a long chunk", append([]byte("\x89PNG\r\n\x1a\n"), append(small, 0xff, 0xff, 0xff, 0xff, 'I', 'D', 'A', 'T')...))
 	add("png without pixels", pngFile(small))
-	add("png of iPhones", pngFile(chunk("CgBI", make([]byte, 4)), small, one))
+	add("png in the CgBI format of iOS", pngFile(chunk("CgBI", make([]byte, 4)), small, one))
 }
 
-// largeFrame is forty megabytes in a few kilobytes.
+// largeFrame returns a GIF frame of forty million pixels in a few kilobytes.
 var largeFrame = sync.OnceValue(func() []byte { return gifFrame(0, 0, 8000, 5000) })
 
 func gifBombs(tb testing.TB, add func(name string, file []byte)) {
@@ -198,10 +197,10 @@ func gifBombs(tb testing.TB, add func(name string, file []byte)) {
 	large := largeFrame()
 	add("gif of a large frame", join(gifHeader(8000, 5000), large, end))
 	add("gif of 90 large frames", join(gifHeader(8000, 5000), bytes.Repeat(large, 90), end))
-	add("gif of a frame outside", join(gifHeader(10, 10), gifFrame(9, 9, 5, 5), end))
-	add("gif of a frame that is larger", join(gifHeader(10, 10), large, end))
+	add("gif of a frame that exceeds the canvas", join(gifHeader(10, 10), gifFrame(9, 9, 5, 5), end))
+	add("gif of a frame that is larger than the canvas", join(gifHeader(10, 10), large, end))
 	add("gif of a frame without pixels", join(gifHeader(10, 10), gifFrame(0, 0, 0, 0), end))
-	add("gif without colours", join([]byte("GIF89a\x01\x00\x01\x00\x00\x00\x00"), small, end))
+	add("gif without a palette", join([]byte("GIF89a\x01\x00\x01\x00\x00\x00\x00"), small, end))
 	add("gif of too many pixels", join(gifHeader(1, 1), small[:10], gifBlocks(bytes.Repeat([]byte{0x44}, 1<<20)), end))
 	add("gif that loops", join(gifHeader(1, 1), []byte("\x21\xff\x0bNETSCAPE2.0\x03\x01\xff\xff\x00"), small, small, end))
 	add("gif of two canvases", join(gifHeader(1, 1), gifHeader(9, 9), small, end))
@@ -241,8 +240,8 @@ func webPBombs(tb testing.TB, add func(name string, file []byte)) {
 	add("webp of a chunk that is longer than the file", long)
 }
 
-// A file takes at most the memory it is charged for, even if everything allocated for it is added
-// up, most of which is not in use at the same time. This test is not parallel either.
+// The sum of all allocations for a file is at most the memory that the file is charged for. The
+// test is not parallel because it measures memory.
 func TestMemoryIsCharged(t *testing.T) {
 	clear := sample(1700, 200)
 	clear.Pix[3] = 100
@@ -250,7 +249,7 @@ func TestMemoryIsCharged(t *testing.T) {
 	clearNoise.Pix[3] = 100
 	ratio444 := image.NewYCbCr(image.Rect(0, 0, 1700, 200), image.YCbCrSubsampleRatio444)
 	for name, file := range map[string][]byte{
-		"photo": encodeJPEG(t, photo(1700, 200)), "photo of whole colours": encodeJPEG(t, ratio444), "scans": scans(1700, 200, 1),
+		"photo": encodeJPEG(t, photo(1700, 200)), "photo without subsampling": encodeJPEG(t, ratio444), "scans": scans(1700, 200, 1),
 		"cmyk": withSize(testdata(t, "cmyk.jpg"), 60, 40), "png": encodePNG(t, sample(1700, 200)), "clear png": encodePNG(t, clear),
 		"noise":    afterIHDR(encodePNG(t, clearNoise), chunk("eXIf", exif(6))),
 		"deep png": encodePNG(t, image.NewNRGBA64(image.Rect(0, 0, 1700, 200))), "gray png": encodePNG(t, image.NewGray16(image.Rect(0, 0, 1700, 200))),
@@ -260,16 +259,16 @@ func TestMemoryIsCharged(t *testing.T) {
 		for _, kind := range []Kind{Post, Avatar} {
 			h, err := parse(file)
 			if err != nil {
-				t.Fatal(name, err)
+				t.Fatalf("%s: %v", name, err)
 			}
 			charged := h.memory + planOf(h, kind).memory()
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			_, err = unhurried().Make(t.Context(), "", file, kind)
+			_, err = newTestMaker().Make(t.Context(), "", file, kind)
 			runtime.ReadMemStats(&after)
-			took := int64(after.TotalAlloc - before.TotalAlloc)
-			if err != nil || took > charged {
-				t.Errorf("%s: charged for %d bytes, took %d, %v", name, charged, took, err)
+			allocated := int64(after.TotalAlloc - before.TotalAlloc)
+			if err != nil || allocated > charged {
+				t.Errorf("%s: charged for %d bytes, allocated %d, %v", name, charged, allocated, err)
 			}
 		}
 	}
@@ -279,9 +278,9 @@ func TestMemoryIsCharged(t *testing.T) {
 func TestOtherFiles(t *testing.T) {
 	t.Parallel()
 	otherFiles(func(name string, file []byte) {
-		_, err := unhurried().Make(t.Context(), "", file, Post)
+		_, err := newTestMaker().Make(t.Context(), "", file, Post)
 		if !errors.Is(err, ErrType) && !errors.Is(err, ErrTooLarge) && !errors.Is(err, ErrDamaged) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v, want ErrType, ErrTooLarge or ErrDamaged", name, err)
 		}
 	})
 }

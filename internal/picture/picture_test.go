@@ -17,21 +17,21 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// unhurried returns a Maker with the defaults, except for a timeout long enough for a busy
-// machine.
-func unhurried() *Maker { return New(Options{Timeout: time.Minute}) }
+// newTestMaker returns a Maker with the default options, except for a timeout that is long enough
+// for a busy machine.
+func newTestMaker() *Maker { return New(Options{Timeout: time.Minute}) }
 
-// makeOf converts a picture.
-func makeOf(tb testing.TB, file []byte, kind Kind) Picture {
+// mustMake converts a picture.
+func mustMake(tb testing.TB, file []byte, kind Kind) Picture {
 	tb.Helper()
-	p, err := unhurried().Make(tb.Context(), "here", file, kind)
+	p, err := newTestMaker().Make(tb.Context(), "here", file, kind)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return p
 }
 
-// decoded decodes a rendition, which must have the right type and size.
+// decoded decodes a rendition and checks its type and size.
 func decoded(tb testing.TB, r Rendition) image.Image {
 	tb.Helper()
 	img, format, err := image.Decode(bytes.NewReader(r.Data))
@@ -39,25 +39,25 @@ func decoded(tb testing.TB, r Rendition) image.Image {
 		tb.Fatal(err)
 	}
 	if size := img.Bounds().Size(); "image/"+format != r.Type || size != image.Pt(r.Width, r.Height) {
-		tb.Fatalf("%s of %v is %s of %d×%d", format, size, r.Type, r.Width, r.Height)
+		tb.Fatalf("rendition is %s of %v, want %s of %d×%d", format, size, r.Type, r.Width, r.Height)
 	}
 	return img
 }
 
-// same reports whether two colors differ by at most by in each channel.
-func same(a, b color.Color, by int) bool {
+// same reports whether two colors differ by at most tolerance in each channel.
+func same(a, b color.Color, tolerance int) bool {
 	ar, ag, ab, aa := a.RGBA()
 	br, bg, bb, ba := b.RGBA()
 	for _, d := range []int{int(ar) - int(br), int(ag) - int(bg), int(ab) - int(bb), int(aa) - int(ba)} {
-		if abs(d) > by*257 {
+		if abs(d) > tolerance*257 {
 			return false
 		}
 	}
 	return true
 }
 
-// inQuarters checks that a picture shows the sample.
-func inQuarters(t *testing.T, img image.Image) {
+// checkSample checks that a picture shows the sample.
+func checkSample(t *testing.T, img image.Image) {
 	t.Helper()
 	b := img.Bounds()
 	for i, want := range quarters {
@@ -90,23 +90,22 @@ func TestSizes(t *testing.T) {
 		{Header, 9000, 10, "1600: 30×10 600: 30×10"},
 		{Header, 1, 2, "1600: 1×1 600: 1×1"},
 	} {
-		p := makeOf(t, encodePNG(t, sample(test.w, test.h)), test.kind)
+		p := mustMake(t, encodePNG(t, sample(test.w, test.h)), test.kind)
 		got := ""
 		for _, r := range p.Renditions {
 			got += fmt.Sprintf(" %s: %d×%d", r.Name, r.Width, r.Height)
 			img := decoded(t, r)
 			if r.Width > 20 && r.Height > 10 {
-				inQuarters(t, img)
+				checkSample(t, img)
 			}
 		}
 		if got != " "+test.want || len(p.Blurhash) != 28 {
-			t.Errorf("%d of %d×%d: %s, blurhash %q", test.kind, test.w, test.h, got, p.Blurhash)
+			t.Errorf("kind %d of %d×%d:%s, want %s; blurhash %q", test.kind, test.w, test.h, got, test.want, p.Blurhash)
 		}
 	}
 }
 
-// A picture with a GPS position comes back without it, and upright, whatever its stored
-// orientation.
+// Make removes metadata such as a GPS position, and turns a picture upright from any orientation.
 func TestUprightWithoutMetadata(t *testing.T) {
 	t.Parallel()
 	for o := range 10 { // 0 and 9 are not valid orientations
@@ -118,15 +117,15 @@ func TestUprightWithoutMetadata(t *testing.T) {
 				kinds = []Kind{Post, Avatar, Header}
 			}
 			for _, kind := range kinds {
-				p := makeOf(t, file, kind)
+				p := mustMake(t, file, kind)
 				for _, r := range p.Renditions {
 					if bytes.Contains(r.Data, []byte(secret)) || bytes.Contains(r.Data, []byte("Exif")) {
-						t.Errorf("%s %d: metadata is kept", name, o)
+						t.Errorf("%s with orientation %d: rendition contains metadata", name, o)
 					}
-					inQuarters(t, decoded(t, r))
+					checkSample(t, decoded(t, r))
 				}
 				if r := p.Renditions[0]; kind == Post && (r.Width != 600 || r.Height != 400) {
-					t.Errorf("%s %d: %d×%d", name, o, r.Width, r.Height)
+					t.Errorf("%s with orientation %d: got %d×%d, want 600×400", name, o, r.Width, r.Height)
 				}
 			}
 		}
@@ -147,26 +146,26 @@ func TestWebP(t *testing.T) {
 		"animated":      {riff(vp8x(2, 60, 40), riffChunk("ANIM", make([]byte, 6)), frame, small), "image/jpeg"},
 		"with metadata": {riff(vp8x(8, 60, 40), lossy[12:], riffChunk("EXIF", exif(1))), "image/jpeg"},
 	} {
-		p := makeOf(t, test.file, Post)
+		p := mustMake(t, test.file, Post)
 		if p.Renditions[0].Type != test.kind {
-			t.Errorf("%s is %s", name, p.Renditions[0].Type)
+			t.Errorf("%s: type %s, want %s", name, p.Renditions[0].Type, test.kind)
 		}
-		inQuarters(t, decoded(t, p.Renditions[0]))
+		checkSample(t, decoded(t, p.Renditions[0]))
 	}
-	turned := makeOf(t, riff(vp8x(8, 60, 40), lossy[12:], riffChunk("EXIF", exif(6))), Post).Renditions[0]
+	turned := mustMake(t, riff(vp8x(8, 60, 40), lossy[12:], riffChunk("EXIF", exif(6))), Post).Renditions[0]
 	if turned.Width != 40 || turned.Height != 60 {
-		t.Errorf("turned to %d×%d", turned.Width, turned.Height)
+		t.Errorf("turned to %d×%d, want 40×60", turned.Width, turned.Height)
 	}
 	for name, file := range map[string][]byte{"alpha": alpha, "animated": riff(vp8x(18, 60, 40), small)} {
-		r := makeOf(t, file, Post).Renditions[0]
+		r := mustMake(t, file, Post).Renditions[0]
 		if _, _, _, a := decoded(t, r).At(9, 9).RGBA(); r.Type != "image/png" || a>>8 < 126 || a>>8 > 129 {
-			t.Errorf("%s: %s, alpha %d", name, r.Type, a>>8)
+			t.Errorf("%s: %s with alpha %d, want image/png with alpha 126 to 129", name, r.Type, a>>8)
 		}
 	}
 }
 
-// The values of sRGB's primaries in other color spaces are well known. They are rounded, which
-// near black can amount to three values of sRGB.
+// The inputs are the well-known values of the sRGB primaries in other color spaces. Rounding these
+// values can change a dark sRGB value by up to 3.
 func TestColors(t *testing.T) {
 	t.Parallel()
 	inP3 := map[color.RGBA]color.RGBA{
@@ -186,12 +185,12 @@ func TestColors(t *testing.T) {
 			for i := 0; i < len(img.Pix); i += 4 {
 				copy(img.Pix[i:], []uint8{in.R, in.G, in.B, 255})
 			}
-			plain := afterIHDR(encodePNG(t, img), inflatable(test.profile))
-			if got := decoded(t, makeOf(t, plain, Post).Renditions[0]).At(5, 5); !same(got, want, 3) {
+			plain := afterIHDR(encodePNG(t, img), iccChunk(test.profile))
+			if got := decoded(t, mustMake(t, plain, Post).Renditions[0]).At(5, 5); !same(got, want, 3) {
 				t.Errorf("%s in PNG: %v is %v, want %v", name, in, got, want)
 			}
 			photo := afterSOI(encodeJPEG(t, img), iccSegment(test.profile))
-			if got := decoded(t, makeOf(t, photo, Post).Renditions[0]).At(5, 5); !same(got, want, 5) {
+			if got := decoded(t, mustMake(t, photo, Post).Renditions[0]).At(5, 5); !same(got, want, 5) {
 				t.Errorf("%s in JPEG: %v is %v, want %v", name, in, got, want)
 			}
 		}
@@ -201,11 +200,11 @@ func TestColors(t *testing.T) {
 func TestProfiles(t *testing.T) {
 	t.Parallel()
 	for name, data := range map[string][]byte{
-		"none": nil, "sRGB": sRGB(), "short": displayP3()[:200], "of a table": append([]byte(nil), make([]byte, 400)...),
-		"no curve": icc([3]column{}, nil), "an unknown function": icc([3]column{}, parametric(9, 1, 2, 3, 4, 5, 6, 7)),
+		"none": nil, "sRGB": sRGB(), "short": displayP3()[:200], "table": append([]byte(nil), make([]byte, 400)...),
+		"without a curve": icc([3]column{}, nil), "unknown function": icc([3]column{}, parametric(9, 1, 2, 3, 4, 5, 6, 7)),
 	} {
 		if newProfile(data) != nil {
-			t.Errorf("a profile that is %s is applied", name)
+			t.Errorf("newProfile accepted the profile %q", name)
 		}
 	}
 	for name, curve := range map[string][]byte{
@@ -215,14 +214,14 @@ func TestProfiles(t *testing.T) {
 	} {
 		p := newProfile(icc([3]column{{0.61, 0.31, 0.02}, {0.2, 0.63, 0.06}, {0.15, 0.06, 0.74}}, curve))
 		if p == nil {
-			t.Errorf("a curve that is %s is not applied", name)
+			t.Errorf("newProfile rejected the curve %q", name)
 			continue
 		}
 		p.convert(image.NewRGBA(image.Rect(0, 0, 2, 2)))
 	}
 }
 
-// Transparent parts keep their color when a profile is applied.
+// convert gives transparent pixels the same color as opaque pixels.
 func TestConvertWithAlpha(t *testing.T) {
 	t.Parallel()
 	img := image.NewRGBA(image.Rect(0, 0, 3, 1))
@@ -231,7 +230,7 @@ func TestConvertWithAlpha(t *testing.T) {
 	newProfile(displayP3()).convert(img)
 	for x, want := range []color.Color{color.NRGBA{255, 0, 0, 128}, color.NRGBA{255, 0, 0, 255}, color.NRGBA{}} {
 		if got := img.At(x, 0); !same(got, want, 2) {
-			t.Errorf("%d is %v, want %v", x, got, want)
+			t.Errorf("pixel %d is %v, want %v", x, got, want)
 		}
 	}
 }
@@ -260,9 +259,9 @@ func TestTypes(t *testing.T) {
 		"GIF of many frames": {animate(t, 101, 30, 20), "image/png"}, "GIF of many pixels": {animate(t, 2, 1600, 1300), "image/png"},
 		"wide GIF": {animate(t, 3, 1700, 20), "image/png"},
 	} {
-		p := makeOf(t, test.file, Post)
+		p := mustMake(t, test.file, Post)
 		if p.Renditions[0].Type != test.want {
-			t.Errorf("%s is %s", name, p.Renditions[0].Type)
+			t.Errorf("%s: type %s, want %s", name, p.Renditions[0].Type, test.want)
 		}
 		for _, r := range p.Renditions {
 			decoded(t, r)
@@ -272,7 +271,7 @@ func TestTypes(t *testing.T) {
 
 func TestCMYK(t *testing.T) {
 	t.Parallel()
-	img := decoded(t, makeOf(t, testdata(t, "cmyk.jpg"), Post).Renditions[0])
+	img := decoded(t, mustMake(t, testdata(t, "cmyk.jpg"), Post).Renditions[0])
 	for i, want := range quarters {
 		if got := img.At(15+30*(i%2), 10+20*(i/2)); !same(got, want, 8) {
 			t.Errorf("quarter %d is %v, want %v", i, got, want)
@@ -280,21 +279,22 @@ func TestCMYK(t *testing.T) {
 	}
 }
 
-// An animation keeps its frames and loses everything else in the file.
+// Make keeps the frames of an animation, with their delays, and removes other data such as
+// comments.
 func TestAnimation(t *testing.T) {
 	t.Parallel()
 	file := animate(t, 7, 120, 80)
 	comment := append([]byte{0x21, 0xfe}, gifBlocks([]byte(secret))...)
-	p := makeOf(t, append(append([]byte{}, file[:len(file)-1]...), append(comment, 0x3b)...), Post)
+	p := mustMake(t, append(append([]byte{}, file[:len(file)-1]...), append(comment, 0x3b)...), Post)
 	all, err := gif.DecodeAll(bytes.NewReader(p.Renditions[0].Data))
 	if err != nil || len(all.Image) != 7 || all.Delay[3] != 5 || bytes.Contains(p.Renditions[0].Data, []byte(secret)) {
-		t.Errorf("%d frames, %v", len(all.Image), err)
+		t.Errorf("%d frames, %v; want 7 frames without the comment", len(all.Image), err)
 	}
 	if still := p.Renditions[1]; still.Ext() != "png" || still.Width != 120 {
-		t.Errorf("the small one: %s, %d wide", still.Ext(), still.Width)
+		t.Errorf("small rendition: %s, width %d; want png, width 120", still.Ext(), still.Width)
 	}
-	if avatar := makeOf(t, file, Avatar).Renditions[0]; avatar.Ext() != "png" || avatar.Width != 80 {
-		t.Errorf("an avatar: %s, %d wide", avatar.Ext(), avatar.Width)
+	if avatar := mustMake(t, file, Avatar).Renditions[0]; avatar.Ext() != "png" || avatar.Width != 80 {
+		t.Errorf("avatar: %s, width %d; want png, width 80", avatar.Ext(), avatar.Width)
 	}
 }
 
@@ -302,9 +302,9 @@ func TestAnimation(t *testing.T) {
 func TestPartialFrame(t *testing.T) {
 	t.Parallel()
 	file := append(append(gifHeader(40, 30), gifFrame(10, 10, 20, 10)...), 0x3b)
-	img := decoded(t, makeOf(t, file, Post).Renditions[0])
+	img := decoded(t, mustMake(t, file, Post).Renditions[0])
 	if got := img.At(2, 2); img.Bounds().Dx() != 40 || !same(got, color.Transparent, 0) || !same(img.At(15, 15), color.Black, 0) {
-		t.Errorf("%v in %v", got, img.Bounds())
+		t.Errorf("pixel outside the frame is %v in %v", got, img.Bounds())
 	}
 }
 
@@ -319,32 +319,32 @@ func TestErrors(t *testing.T) {
 		"bytes": {make([]byte, MaxBytes+1), ErrTooLarge}, "cut": {jpg[:len(jpg)/2], ErrDamaged},
 		"pixels": {pngFile(ihdr(8000, 5001, 8, 2, 0)), ErrTooLarge}, "memory": {pngFile(ihdr(8000, 5000, 16, 6, 0)), ErrTooLarge},
 	} {
-		if _, err := unhurried().Make(t.Context(), "", test.file, Post); !errors.Is(err, test.want) {
-			t.Errorf("%s: %v", name, err)
+		if _, err := newTestMaker().Make(t.Context(), "", test.file, Post); !errors.Is(err, test.want) {
+			t.Errorf("%s: %v, want %v", name, err, test.want)
 		}
 	}
 	m := New(Options{Memory: 64 << 20, Waiting: 1, Timeout: time.Minute})
 	if err := m.queue.Acquire(t.Context(), "", m.memory); err != nil {
 		t.Fatal(err)
 	}
-	gone, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() {
-		_, err := m.Make(gone, "a", jpg, Post)
+		_, err := m.Make(ctx, "a", jpg, Post)
 		done <- err
 	}()
 	for m.Waiting() == 0 {
 		runtime.Gosched()
 	}
 	if _, err := m.Make(t.Context(), "b", jpg, Post); !errors.Is(err, ErrBusy) {
-		t.Errorf("a queue that is full: %v", err)
+		t.Errorf("full queue: %v, want ErrBusy", err)
 	}
 	cancel()
 	if err := <-done; !errors.Is(err, ErrBusy) || !errors.Is(err, context.Canceled) {
-		t.Errorf("a caller that has gone: %v", err)
+		t.Errorf("canceled while waiting: %v, want ErrBusy and Canceled", err)
 	}
 	m.queue.Release(m.memory)
-	if _, err := m.Make(gone, "b", jpg, Post); !errors.Is(err, context.Canceled) {
-		t.Errorf("a caller that has gone before: %v", err)
+	if _, err := m.Make(ctx, "b", jpg, Post); !errors.Is(err, context.Canceled) {
+		t.Errorf("canceled before Make: %v, want Canceled", err)
 	}
 }

@@ -16,8 +16,8 @@ func TestClusterIsReused(t *testing.T) {
 			t.Parallel()
 			c := Cluster(t, 1)
 			change(t, c.Masters[0])
-			if again := c.reset(); again != (name == "data") {
-				t.Errorf("the Cluster can be reused: %v", again)
+			if got, want := c.reset(), name == "data"; got != want {
+				t.Errorf("reset() = %v, want %v", got, want)
 			}
 		})
 	}
@@ -31,7 +31,7 @@ func TestClusterMustBeEmpty(t *testing.T) {
 	}
 	set(t, c.Masters[0].Client(t), "v")
 	if c.checkEmpty() == nil {
-		t.Error("a Cluster with a key could be given to a test")
+		t.Error("checkEmpty accepted a Cluster with a key")
 	}
 }
 

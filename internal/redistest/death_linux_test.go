@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A server ends with its test binary, even if that is killed, and even if the server is frozen.
+// A server ends when its test binary is killed, even if the server is frozen.
 func TestServersDieWithTheirTests(t *testing.T) {
 	t.Parallel()
 	Require(t)
@@ -34,18 +34,18 @@ func TestServersDieWithTheirTests(t *testing.T) {
 			}
 			defer os.RemoveAll(dir)
 			if !listens(socket) {
-				t.Fatal("there is no server")
+				t.Fatalf("no server listens on %s", socket)
 			}
 			if err := child.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
-			gone(t, socket)
+			waitGone(t, socket)
 		})
 	}
 }
 
-// gone waits until no process listens on a socket.
-func gone(t *testing.T, socket string) {
+// waitGone waits until no process listens on a socket.
+func waitGone(t *testing.T, socket string) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -53,7 +53,7 @@ func gone(t *testing.T, socket string) {
 		select {
 		case <-tick.C:
 		case <-t.Context().Done():
-			t.Fatal("the server survives its tests")
+			t.Fatal("the server is still running after its test binary was killed")
 		}
 	}
 }

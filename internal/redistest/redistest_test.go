@@ -13,7 +13,8 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// holdEnv makes this test binary start a server, print its location, and wait to be killed.
+// holdEnv makes this test binary start a server, print the directory and socket of the server, and
+// wait to be killed.
 const holdEnv = "REDISTEST_TEST_HOLD"
 
 func TestMain(m *testing.M) {
@@ -54,7 +55,7 @@ func get(t *testing.T, c rueidis.Client) string {
 	return value
 }
 
-// A hundred tests share one process, and none reads the writes of another.
+// A hundred tests share one server, and no test reads the writes of another test.
 func TestDatabasesAreIsolated(t *testing.T) {
 	t.Parallel()
 	pid := One(t).Pid()
@@ -65,7 +66,7 @@ func TestDatabasesAreIsolated(t *testing.T) {
 			t.Parallel()
 			db := DB(t)
 			if One(t).Pid() != pid {
-				t.Error("there are two shared servers")
+				t.Error("One started a second shared server")
 			}
 			mu.Lock()
 			seen[db.URL()] = true
@@ -76,7 +77,7 @@ func TestDatabasesAreIsolated(t *testing.T) {
 			}
 			set(t, c, fmt.Sprint(n))
 			if got := get(t, c); got != fmt.Sprint(n) {
-				t.Errorf("k = %q, want %d", got, n)
+				t.Errorf("GET k = %q, want %d", got, n)
 			}
 		})
 	}
@@ -87,7 +88,7 @@ func TestNodesAreIndependent(t *testing.T) {
 	for i, node := range Nodes(t, 3) {
 		c := node.Client(t)
 		if got := get(t, c); got != "" {
-			t.Errorf("node %d has the data of another: %q", i, got)
+			t.Errorf("node %d has the data of another node: %q", i, got)
 		}
 		set(t, c, "v")
 	}
@@ -100,11 +101,11 @@ func TestRestart(t *testing.T) {
 	set(t, c, "v")
 	s.Restart(t, true)
 	if got := get(t, c); got != "v" {
-		t.Errorf("k = %q after a restart that keeps the data", got)
+		t.Errorf("GET k = %q after a restart that keeps the data, want %q", got, "v")
 	}
 	s.Restart(t, false)
 	if got := get(t, c); got != "" {
-		t.Errorf("k = %q after a restart that keeps nothing", got)
+		t.Errorf("GET k = %q after a restart that deletes the data, want %q", got, "")
 	}
 	s.Stop(t)
 	s.Restart(t, true)
@@ -120,14 +121,14 @@ func TestFreeze(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if err := c.Do(ctx, c.B().Ping().Build()).Error(); err == nil {
-		t.Error("a frozen server answers")
+		t.Error("a frozen server answered")
 	}
 	s.Thaw(t)
 	if got := get(t, c); got != "v" {
-		t.Errorf("k = %q from a server that is thawed", got)
+		t.Errorf("GET k = %q after Thaw, want %q", got, "v")
 	}
 	s.Freeze(t)
-	s.Kill(t) // works even if it is frozen
+	s.Kill(t) // works even if the server is frozen
 }
 
 func TestCluster(t *testing.T) {
@@ -135,7 +136,7 @@ func TestCluster(t *testing.T) {
 	cluster := Cluster(t, 3)
 	c := cluster.Client(t)
 	if mode := c.Mode(); mode != rueidis.ClientModeCluster {
-		t.Fatalf("the client is of the kind %s", mode)
+		t.Fatalf("the mode of the client is %s, want %s", mode, rueidis.ClientModeCluster)
 	}
 	for n := range 50 {
 		if err := c.Do(t.Context(), c.B().Set().Key(fmt.Sprint(n)).Value("v").Build()).Error(); err != nil {
@@ -143,8 +144,8 @@ func TestCluster(t *testing.T) {
 		}
 	}
 	for i, s := range cluster.Masters {
-		one := s.Client(t)
-		if n, err := one.Do(t.Context(), one.B().Dbsize().Build()).AsInt64(); err != nil || n == 0 {
+		master := s.Client(t)
+		if n, err := master.Do(t.Context(), master.B().Dbsize().Build()).AsInt64(); err != nil || n == 0 {
 			t.Errorf("master %d has %d keys (%v)", i, n, err)
 		}
 	}
@@ -156,13 +157,13 @@ func TestFreePort(t *testing.T) {
 	for range 20 {
 		port := FreePort(t)
 		if seen[port] {
-			t.Errorf("port %d was given out twice", port)
+			t.Errorf("FreePort returned port %d twice", port)
 		}
 		seen[port] = true
 	}
 }
 
-// Without a server a test is skipped, or fails if a server is required.
+// Without a server, a test is skipped, or fails if REDISTEST_REQUIRE is 1.
 func TestNoServer(t *testing.T) {
 	t.Parallel()
 	for required, want := range map[string]string{"": "SKIPPED, NOT PROVED", "1": "REDISTEST_REQUIRE=1, and no server"} {

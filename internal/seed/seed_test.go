@@ -50,7 +50,7 @@ func TestRun(t *testing.T) {
 	var last, total int
 	opt.Progress = func(done, all int) {
 		if done < last {
-			t.Errorf("the progress went from %d to %d", last, done)
+			t.Errorf("progress went back from %d to %d", last, done)
 		}
 		last, total = done, all
 	}
@@ -59,7 +59,7 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if last != total || total != 2820 {
-		t.Errorf("the progress ended at %d of %d", last, total)
+		t.Errorf("progress ended at %d of %d, want 2820 of 2820", last, total)
 	}
 	checked, err := check.Verify(t.Context(), svc, check.Options{Report: func(p check.Problem) { t.Error(p) }})
 	if err != nil || checked.Users != 120 || checked.Follows != 2000 || checked.Posts != 700 || checked.Leftovers != 0 {
@@ -68,7 +68,7 @@ func TestRun(t *testing.T) {
 	if _, err := svc.Auth.Authenticate(t.Context(), result.Name, result.Password); err != nil {
 		t.Errorf("log in as %s: %v", result.Name, err)
 	}
-	// A few users have very many followers: the first tenth has more than the last half.
+	// A few users have very many followers: the top tenth has at least as many as the bottom half.
 	var followers []int64
 	for uid := int64(1); uid <= 120; uid++ {
 		counts, err := svc.Follows.Counts(t.Context(), uid)
@@ -79,12 +79,12 @@ func TestRun(t *testing.T) {
 	}
 	slices.Sort(followers)
 	if top, bottom := sum(followers[108:]), sum(followers[:60]); top < bottom {
-		t.Errorf("the first tenth have %d followers, the last half %d", top, bottom)
+		t.Errorf("the top tenth has %d followers, the bottom half %d", top, bottom)
 	}
 	// A second run adds another network under other names.
 	second, err := seed.Run(t.Context(), svc, small)
 	if err != nil || second.Name == result.Name {
-		t.Errorf("again: %+v, %v", second, err)
+		t.Errorf("second Run = %+v, %v; want another name", second, err)
 	}
 	checked, err = check.Verify(t.Context(), svc, check.Options{Report: func(p check.Problem) { t.Error(p) }})
 	if err != nil || checked.Users != 240 || checked.Follows != 4000 || checked.Leftovers != 0 {
@@ -92,7 +92,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// Run succeeds even if the server restarts, and loads its data for a while.
+// Run succeeds although the server restarts and takes a while to load its data.
 func TestRunThroughRestart(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t, "appendonly yes", "appendfsync always", "aof-use-rdb-preamble no", "key-load-delay 1")
@@ -108,22 +108,22 @@ func TestRunThroughRestart(t *testing.T) {
 		}
 		defer svc.Close()
 		opt := seed.Options{Users: 200, Follows: 1000, Posts: 900, Seed: 7, Password: "seeded seeded"}
-		middle, restarted := make(chan struct{}), make(chan struct{})
+		halfway, restarted := make(chan struct{}), make(chan struct{})
 		var once sync.Once
 		opt.Progress = func(done, total int) {
 			if done > total/2 {
-				once.Do(func() { close(middle) })
+				once.Do(func() { close(halfway) })
 			}
 		}
 		go func() {
 			defer close(restarted)
-			<-middle
+			<-halfway
 			server.Restart(t, true)
 		}()
 		if _, err := seed.Run(t.Context(), svc, opt); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		once.Do(func() { close(middle) })
+		once.Do(func() { close(halfway) })
 		<-restarted
 		if checked, err := check.Verify(t.Context(), svc, check.Options{Report: func(p check.Problem) { t.Error(p) }}); err != nil || checked.Problems > 0 {
 			t.Errorf("%s: check = %+v, %v", name, checked, err)
@@ -131,22 +131,22 @@ func TestRunThroughRestart(t *testing.T) {
 	}
 }
 
-func sum(all []int64) (n int64) {
-	for _, one := range all {
-		n += one
+func sum(numbers []int64) (total int64) {
+	for _, n := range numbers {
+		total += n
 	}
-	return n
+	return total
 }
 
 func TestSameSeedSameNetwork(t *testing.T) {
 	t.Parallel()
-	prints := map[string]bool{}
+	fingerprints := map[string]bool{}
 	for range 2 {
 		svc, client := service(t)
 		if _, err := seed.Run(t.Context(), svc, small); err != nil {
 			t.Fatal(err)
 		}
-		prints[fingerprint(t, client)] = true
+		fingerprints[fingerprint(t, client)] = true
 	}
 	other, client := service(t)
 	opt := small
@@ -154,13 +154,14 @@ func TestSameSeedSameNetwork(t *testing.T) {
 	if _, err := seed.Run(t.Context(), other, opt); err != nil {
 		t.Fatal(err)
 	}
-	prints[fingerprint(t, client)] = true
-	if len(prints) != 2 {
-		t.Errorf("%d different networks from two seeds", len(prints))
+	fingerprints[fingerprint(t, client)] = true
+	if len(fingerprints) != 2 {
+		t.Errorf("two seeds created %d different networks, want 2", len(fingerprints))
 	}
 }
 
-// fingerprint returns a digest of everything except the passwords.
+// fingerprint returns a digest of all keys except the users, whose password hashes differ in each
+// run.
 func fingerprint(t *testing.T, client rueidis.Client) string {
 	t.Helper()
 	keys, err := client.Do(t.Context(), client.B().Keys().Pattern("*").Build()).AsStrSlice()
@@ -203,21 +204,21 @@ func TestDemo(t *testing.T) {
 		t.Fatal(err)
 	}
 	if unread, err := svc.Notifications.Unread(t.Context(), v); err != nil || unread < 5 {
-		t.Errorf("%d notifications, %v", unread, err)
+		t.Errorf("%d unread notifications, %v; want at least 5", unread, err)
 	}
 	result, err := check.Verify(t.Context(), svc, check.Options{Report: func(p check.Problem) { t.Error(p) }})
 	if err != nil || result.Problems+result.Leftovers > 0 {
 		t.Errorf("check = %+v, %v", result, err)
 	}
 	if replies, err := svc.Lists.ProfileReplies(t.Context(), v, me.ID, 0, 10); err != nil || len(replies.Items) == 0 {
-		t.Errorf("the replies of the user of the demo: %+v, %v", replies, err)
+		t.Errorf("replies of the demo user: %+v, %v; want at least one", replies, err)
 	}
 	foreign, _ := service(t)
 	if _, err := foreign.Accounts.Register(t.Context(), "somebody", "some password"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := seed.Demo(t.Context(), foreign); !errors.Is(err, seed.ErrNotEmpty) {
-		t.Errorf("a demo in a database with other data: %v", err)
+		t.Errorf("Demo in a database with other data: %v, want ErrNotEmpty", err)
 	}
 }
 
@@ -233,7 +234,7 @@ func TestRunRefuses(t *testing.T) {
 			t.Errorf("%+v: %v, want an error about %s", opt, err, want)
 		}
 	}
-	// Every user can follow every other.
+	// Every user can follow every other user.
 	if _, err := seed.Run(t.Context(), svc, seed.Options{Users: 20, Follows: 380, Posts: 0}); err != nil {
 		t.Error(err)
 	}

@@ -11,14 +11,15 @@ import (
 	"testing/synctest"
 )
 
-// joined starts a request of a place, and waits until it is queued or done.
-func joined(t *testing.T, q *Queue, ctx context.Context, place string, done func(err error)) {
+// startAcquire starts a request of a place, and waits until the request is queued or done.
+func startAcquire(t *testing.T, q *Queue, ctx context.Context, place string, done func(err error)) {
 	t.Helper()
 	go func() { done(q.Acquire(ctx, place, 1)) }()
 	synctest.Wait()
 }
 
-// However many requests of one place wait, the first request of another place is next but one.
+// Places take turns, so that the first request of a place does not wait for all requests of another
+// place.
 func TestPlacesTakeTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -39,12 +40,12 @@ func TestPlacesTakeTurns(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range 5 {
-			joined(t, q, t.Context(), "flood", served(fmt.Sprint("f", i)))
+			startAcquire(t, q, t.Context(), "flood", served(fmt.Sprint("f", i)))
 		}
-		joined(t, q, t.Context(), "ada", served("ada"))
-		joined(t, q, t.Context(), "ben", served("ben"))
-		gone, cancel := context.WithCancel(t.Context())
-		joined(t, q, gone, "eve", served("eve"))
+		startAcquire(t, q, t.Context(), "ada", served("ada"))
+		startAcquire(t, q, t.Context(), "ben", served("ben"))
+		ctx, cancel := context.WithCancel(t.Context())
+		startAcquire(t, q, ctx, "eve", served("eve"))
 		cancel()
 		synctest.Wait()
 		for range 8 {
@@ -55,13 +56,13 @@ func TestPlacesTakeTurns(t *testing.T) {
 			t.Errorf("served %s, want %s", got, want)
 		}
 		if q.running != 0 || q.Waiting() != 0 || len(q.places) != 0 || len(q.turns) != 0 {
-			t.Errorf("left over: %+v", q)
+			t.Errorf("the queue is not empty at the end: %+v", q)
 		}
 	})
 }
 
-// A place can only use a bounded part of the queue, and a full queue rejects the last request of
-// the place with the most.
+// A place can use only a part of the queue, and a full queue rejects the last request of the place
+// with the most requests.
 func TestQueueIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -72,7 +73,7 @@ func TestQueueIsBounded(t *testing.T) {
 		var mu sync.Mutex
 		busy := map[string]int{}
 		join := func(place string) {
-			joined(t, q, t.Context(), place, func(err error) {
+			startAcquire(t, q, t.Context(), place, func(err error) {
 				mu.Lock()
 				defer mu.Unlock()
 				if errors.Is(err, ErrBusy) {
@@ -85,23 +86,24 @@ func TestQueueIsBounded(t *testing.T) {
 		}
 		join("b")
 		join("b")
-		join("c") // the queue is full: the last of "flood" is rejected
+		join("c") // the queue is full, so the last request of "flood" is rejected
 		join("d")
-		join("b") // it has as many as "flood": nobody is rejected for it
+		join("b") // "b" already has as many requests as "flood", so its request is rejected
 		if fmt.Sprint(busy) != "map[b:1 flood:4]" || q.Waiting() != 6 {
-			t.Errorf("turned away %v, %d wait", busy, q.Waiting())
+			t.Errorf("rejected %v, %d waiting", busy, q.Waiting())
 		}
 		for range 7 {
 			q.Release(1)
 			synctest.Wait()
 		}
 		if q.running != 0 || len(q.turns) != 0 {
-			t.Errorf("left over: %+v", q)
+			t.Errorf("the queue is not empty at the end: %+v", q)
 		}
 	})
 }
 
-// A large request is not overtaken by small ones, and when it leaves, they continue immediately.
+// Small requests do not overtake a large request, and continue immediately when the large request
+// is canceled.
 func TestLargeRequestsAreNotStarved(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -123,10 +125,10 @@ func TestLargeRequestsAreNotStarved(t *testing.T) {
 		join(t.Context(), "first", 6)
 		join(t.Context(), "second", 4)
 		join(t.Context(), "large", 9)
-		gone, cancel := context.WithCancel(t.Context())
-		join(gone, "larger", 10)
+		ctx, cancel := context.WithCancel(t.Context())
+		join(ctx, "larger", 10)
 		join(t.Context(), "small", 1)
-		q.Release(4) // room for small, but it is not its turn
+		q.Release(4) // enough for "small", but "large" comes first
 		synctest.Wait()
 		q.Release(6)
 		synctest.Wait()
@@ -138,7 +140,7 @@ func TestLargeRequestsAreNotStarved(t *testing.T) {
 		}
 		q.Release(10)
 		if q.running != 0 || q.Waiting() != 0 {
-			t.Errorf("left over: %+v", q)
+			t.Errorf("the queue is not empty at the end: %+v", q)
 		}
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
+// packed returns a text compressed with gzip and with zstd.
 func packed(t *testing.T, text string) (gz, zst []byte) {
 	t.Helper()
 	var out bytes.Buffer
@@ -27,7 +28,7 @@ func packed(t *testing.T, text string) (gz, zst []byte) {
 	return out.Bytes(), e.EncodeAll([]byte(text), nil)
 }
 
-// Everything before the damage is read, and the error describes the damage.
+// Reader returns all data before the damage, and an error that describes the damage.
 func TestReader(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("a line\n", 1000)
@@ -57,23 +58,23 @@ func TestReader(t *testing.T) {
 			for _, in := range []io.Reader{bytes.NewReader(test.file), iotest.OneByteReader(bytes.NewReader(test.file))} {
 				r := NewReader(in)
 				got, err := io.ReadAll(r)
-				if _, again := io.ReadAll(r); again != err {
-					t.Errorf("error %v, then %v", err, again)
+				if _, second := io.ReadAll(r); second != err {
+					t.Errorf("first error %v, second error %v", err, second)
 				}
 				r.Close()
-				var wrong *Error
+				var damage *Error
 				switch {
-				case test.err == "" && err != nil, test.err != "" && (!errors.As(err, &wrong) || wrong.Msg != test.err):
+				case test.err == "" && err != nil, test.err != "" && (!errors.As(err, &damage) || damage.Msg != test.err):
 					t.Errorf("error %v, want %q", err, test.err)
 				case string(got) != test.want && (test.want != "" || test.err == ""):
-					t.Errorf("%.40q of %d bytes, want %d", got, len(got), len(test.want))
+					t.Errorf("read %d bytes %.40q, want %d", len(got), got, len(test.want))
 				}
 			}
 		})
 	}
 }
 
-// The error of the file is returned, and not mistaken for damage.
+// Reader returns the error of the file, not an error about damage.
 func TestBrokenFile(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
@@ -82,7 +83,7 @@ func TestBrokenFile(t *testing.T) {
 		r := NewReader(io.MultiReader(bytes.NewReader(begin), iotest.ErrReader(broken)))
 		for range 2 {
 			if _, err := io.ReadAll(r); !errors.Is(err, broken) {
-				t.Errorf("after %d bytes: %v", len(begin), err)
+				t.Errorf("after %d bytes: %v, want the error of the file", len(begin), err)
 			}
 		}
 		r.Close()

@@ -16,18 +16,18 @@ import (
 	"pgregory.net/rapid"
 )
 
-// model is a server with a number for each ID that grows with each write, and the numbers that
-// callers of a Map must get: at least the number that had been reported when they called, or that
-// this process had written.
+// model is a server with a number for each ID, which grows with each write, and a record of the
+// minimum numbers that callers of a Map must get: the number that was reported, or written by this
+// process, before the call.
 type model struct {
 	*rapid.T
 	m        *Map[int]
 	lag      time.Duration
 	written  [ids]int
 	reported [ids][]report // oldest first
-	changes  [ids]int      // since a read that a caller may join
+	changes  [ids]int      // since the start of a read that a caller may join
 	calls    []*call
-	begun    chan *load
+	started  chan *load
 	loads    []*load
 }
 
@@ -36,24 +36,24 @@ const ids = 4
 type report struct {
 	at     time.Time
 	number int
-	own    bool // a write of this process: it has no lag
+	own    bool // a write of this process, which has no lag
 }
 
 type call struct {
-	ids    []int64
-	least  []int
-	cancel context.CancelFunc
-	done   chan error
-	values []int
+	ids     []int64
+	minimum []int
+	cancel  context.CancelFunc
+	done    chan error
+	values  []int
 }
 
 type load struct {
 	ids      []int64
 	fresh    bool
 	unshared bool
-	least    []int // what had been reported or, if fresh, written when it started
+	minimum  []int // numbers that were reported or, if fresh, written before the start
 	changes  []int
-	gone     atomic.Bool
+	canceled atomic.Bool
 	reply    chan error
 	values   []int
 }
@@ -65,7 +65,7 @@ func isFresh(ctx context.Context, _ int64) bool { return ctx.Value(freshKey{}) !
 func fresh(ctx context.Context) context.Context { return context.WithValue(ctx, freshKey{}, true) }
 
 func newModel(t *rapid.T, opt Options[int]) *model {
-	s := &model{T: t, lag: opt.Lag, begun: make(chan *load, 100)}
+	s := &model{T: t, lag: opt.Lag, started: make(chan *load, 100)}
 	opt.Link = NewLink(true, func(context.Context) error { return nil })
 	opt.Keys, opt.Most, opt.IsFresh, opt.WithFresh = []string{"key:"}, 10, isFresh, fresh
 	var err error
@@ -78,7 +78,7 @@ func newModel(t *rapid.T, opt Options[int]) *model {
 	return s
 }
 
-// known returns the number that a caller must get now.
+// known returns the minimum number that a caller must get now.
 func (s *model) known(id int64, lag time.Duration) int {
 	number := 0
 	for _, r := range s.reported[id] {
@@ -104,17 +104,17 @@ func (s *model) get(isFresh bool, wanted ...int64) {
 		lag += readingFor
 	}
 	for _, id := range wanted {
-		least := s.known(id, lag)
+		minimum := s.known(id, lag)
 		if isFresh {
-			least = s.written[id]
+			minimum = s.written[id]
 		}
-		c.least = append(c.least, least)
+		c.minimum = append(c.minimum, minimum)
 	}
 	if isFresh {
 		ctx = fresh(ctx)
 	}
 	s.calls = append(s.calls, c)
-	var waited atomic.Bool // perhaps for a leader that failed
+	var waited atomic.Bool // the leader may have failed
 	go func() {
 		var err error
 		c.values, err = s.m.GetMany(ctx, wanted, Ask[int]{Load: func(ctx context.Context, reads []*Read[int]) error {
@@ -122,7 +122,7 @@ func (s *model) get(isFresh bool, wanted ...int64) {
 			for _, r := range reads {
 				l.ids = append(l.ids, r.ID)
 			}
-			s.begun <- l
+			s.started <- l
 			select {
 			case err := <-l.reply:
 				for i, r := range reads {
@@ -130,7 +130,7 @@ func (s *model) get(isFresh bool, wanted ...int64) {
 				}
 				return err
 			case <-ctx.Done():
-				l.gone.Store(true)
+				l.canceled.Store(true)
 				return ctx.Err()
 			}
 		}})
@@ -140,36 +140,36 @@ func (s *model) get(isFresh bool, wanted ...int64) {
 	waited.Store(true)
 }
 
-// began records a read that the server has received.
-func (s *model) began(l *load) {
+// recordLoad records a read that the server has received.
+func (s *model) recordLoad(l *load) {
 	for _, id := range l.ids {
-		least := s.known(id, 0)
+		minimum := s.known(id, 0)
 		if l.fresh {
-			least = s.written[id]
+			minimum = s.written[id]
 		}
-		l.least, l.changes = append(l.least, least), append(l.changes, s.changes[id])
+		l.minimum, l.changes = append(l.minimum, minimum), append(l.changes, s.changes[id])
 		for _, other := range s.loads {
 			if at := slices.Index(other.ids, id); at >= 0 && !l.unshared && !other.unshared && other.changes[at] == s.changes[id] {
-				s.Fatalf("%d is read twice at the same time", id)
+				s.Fatalf("ID %d is read twice at the same time", id)
 			}
 		}
 	}
 	s.loads = append(s.loads, l)
 }
 
-// settle waits until all goroutines wait, and checks the calls that have returned.
+// settle waits until all goroutines are blocked, and checks the calls that have returned.
 func (s *model) settle() {
 	synctest.Wait()
-	s.loads = slices.DeleteFunc(s.loads, func(l *load) bool { return l.gone.Load() })
-	for len(s.begun) > 0 {
-		s.began(<-s.begun)
+	s.loads = slices.DeleteFunc(s.loads, func(l *load) bool { return l.canceled.Load() })
+	for len(s.started) > 0 {
+		s.recordLoad(<-s.started)
 	}
 	s.calls = slices.DeleteFunc(s.calls, func(c *call) bool {
 		select {
 		case err := <-c.done:
 			for i, id := range c.ids {
-				if err == nil && (c.values[i] < c.least[i] || c.values[i] > s.written[id]) {
-					s.Fatalf("%d has the number %d, want %d to %d", id, c.values[i], c.least[i], s.written[id])
+				if err == nil && (c.values[i] < c.minimum[i] || c.values[i] > s.written[id]) {
+					s.Fatalf("ID %d has the number %d, want %d to %d", id, c.values[i], c.minimum[i], s.written[id])
 				}
 			}
 			return true
@@ -179,31 +179,32 @@ func (s *model) settle() {
 	})
 }
 
-// answer replies to a read with any numbers that the server, or the client-side cache, may hold.
-func (s *model) answer(at int, err error) {
-	l := s.loads[at]
-	s.loads = slices.Delete(s.loads, at, at+1)
+// answer replies to a read with random numbers that the server or the client-side cache may hold.
+func (s *model) answer(i int, err error) {
+	l := s.loads[i]
+	s.loads = slices.Delete(s.loads, i, i+1)
 	for i, id := range l.ids {
-		l.values = append(l.values, rapid.IntRange(l.least[i], s.written[id]).Draw(s.T, "number"))
+		l.values = append(l.values, rapid.IntRange(l.minimum[i], s.written[id]).Draw(s.T, "number"))
 	}
 	l.reply <- err
 	s.settle()
 }
 
-// changed records that callers may not join a read that has started.
+// changed records a report of a change. Later callers must not join reads that have started before.
 func (s *model) changed(id int64, own bool) {
 	s.changes[id]++
 	s.reported[id] = append(s.reported[id], report{time.Now(), s.written[id], own})
 }
 
+// step performs a random step.
 func (s *model) step() {
 	switch rapid.IntRange(0, 11).Draw(s.T, "step") {
 	case 0, 1, 2:
 		s.get(rapid.IntRange(0, 4).Draw(s.T, "fresh") == 0, s.ids()...)
 	case 3, 4:
 		if len(s.loads) > 0 {
-			fails := map[bool]error{true: io.EOF}[rapid.IntRange(0, 5).Draw(s.T, "fails") == 0]
-			s.answer(rapid.IntRange(0, len(s.loads)-1).Draw(s.T, "load"), fails)
+			err := map[bool]error{true: io.EOF}[rapid.IntRange(0, 5).Draw(s.T, "fails") == 0]
+			s.answer(rapid.IntRange(0, len(s.loads)-1).Draw(s.T, "load"), err)
 		}
 	case 5:
 		s.written[s.id()]++
@@ -215,7 +216,7 @@ func (s *model) step() {
 		id := s.id()
 		s.written[id]++
 		if _, ok := s.m.slots.GetEntryQuietly(id); !ok {
-			return // nothing is in memory, and no reader has to be notified
+			return // no value is cached, so no reader has to be notified
 		}
 		s.changed(id, true)
 		s.m.Force(id)
@@ -239,20 +240,20 @@ func (s *model) step() {
 	}
 }
 
-// end answers all reads, and checks that the latest values are then in memory.
+// end answers all reads, and checks that the latest values are then cached.
 func (s *model) end() {
 	for len(s.loads) > 0 {
 		s.answer(0, nil)
 	}
 	if len(s.calls) > 0 {
-		s.Fatalf("%d callers are stuck", len(s.calls))
+		s.Fatalf("%d callers have not returned", len(s.calls))
 	}
 	for id := range int64(ids) {
 		s.changed(id, false)
 		s.m.opt.Link.Changed("key:", id)
 	}
 	for id := range int64(ids) {
-		for range 3 { // a read that bypasses all caches is not kept
+		for range 3 { // the result of a read that bypasses all caches is not kept
 			time.Sleep(s.lag + readingFor)
 			s.get(false, id)
 			for len(s.loads) > 0 {
@@ -260,14 +261,14 @@ func (s *model) end() {
 			}
 		}
 		if value, ok := s.m.Peek(id); !ok || value != s.written[id] {
-			s.Fatalf("%d has %d in memory (%v), want %d", id, value, ok, s.written[id])
+			s.Fatalf("cached value of ID %d is %d (%v), want %d", id, value, ok, s.written[id])
 		}
 	}
 }
 
-// No caller gets a value older than a change that was reported before the call, or older than a
-// write of this process, in any interleaving of reads, reports and replies; and callers that miss
-// the same value wait for one read.
+// In any interleaving of reads, reports and replies, no caller gets a value older than a change
+// that was reported before the call or older than a write of this process. Callers that miss the
+// same value wait for a single read.
 func TestMap(t *testing.T) {
 	t.Parallel()
 	for _, lag := range []time.Duration{0, Lag} {
@@ -288,7 +289,7 @@ func TestMap(t *testing.T) {
 	}
 }
 
-// A value in memory costs no allocation.
+// Getting a cached value does not allocate.
 func TestMapHit(t *testing.T) {
 	link := NewLink(true, func(context.Context) error { return nil })
 	m, err := NewMap(Options[*int]{Link: link, Most: 10, IsFresh: isFresh, WithFresh: fresh})
@@ -302,16 +303,16 @@ func TestMapHit(t *testing.T) {
 			Load:  Each(func(context.Context, *Read[*int]) (*int, error) { return &want, nil }),
 		})
 		if err != nil || value != &want {
-			t.Errorf("got %v, %v", value, err)
+			t.Errorf("Get = %v, %v; want %v", value, err, &want)
 		}
 	}
 	if got := testing.AllocsPerRun(100, get); got > 0 {
-		t.Errorf("%v allocations", got)
+		t.Errorf("%v allocations, want 0", got)
 	}
 }
 
-// The reader after a write of this process bypasses all caches, unless the report of the write
-// has arrived, and the result of such a read is not kept: the server reports no changes of it.
+// After Force, the next read bypasses all caches unless the map is fenced. The result of a read
+// that bypasses the caches is not kept, because the server does not report changes of the value.
 func TestMapForce(t *testing.T) {
 	t.Parallel()
 	for _, fenced := range []bool{false, true} {
@@ -331,23 +332,23 @@ func TestMapForce(t *testing.T) {
 			return isFresh
 		}
 		if get() {
-			t.Error("the first read goes past all caches")
+			t.Error("the first read bypasses all caches")
 		}
 		m.Force(1)
 		if _, ok := m.Peek(1); ok || get() == fenced {
-			t.Errorf("fenced %v: a value from before the write, %v", fenced, ok)
+			t.Errorf("fenced %v: old value cached = %v, want false; or the next read was fresh = %v", fenced, ok, fenced)
 		}
 		if _, ok := m.Peek(1); ok != fenced {
-			t.Errorf("fenced %v: in memory after the read: %v", fenced, ok)
+			t.Errorf("fenced %v: value cached after the read = %v, want %v", fenced, ok, fenced)
 		}
 	}
 }
 
-// A caller whose leader has failed, or has read a value that is invalid for the caller, reads for
-// itself.
+// A waiting caller reads the value itself if the leader fails or reads a value that is invalid for
+// the caller.
 func TestMapUnshared(t *testing.T) {
 	t.Parallel()
-	for what, fails := range map[string]error{"failed": io.EOF, "of no use": nil} {
+	for name, leaderErr := range map[string]error{"error": io.EOF, "invalid value": nil} {
 		synctest.Test(t, func(t *testing.T) {
 			link := NewLink(true, func(context.Context) error { return nil })
 			m, err := NewMap(Options[string]{Link: link, Most: 10, IsFresh: isFresh})
@@ -356,41 +357,42 @@ func TestMapUnshared(t *testing.T) {
 			}
 			reply := make(chan error)
 			var reads atomic.Int64
-			get := func(mine string) (string, error) {
+			get := func(caller string) (string, error) {
 				return m.Get(t.Context(), 1, Ask[string]{
-					Valid: func(_ int64, value string) bool { return value == mine },
+					Valid: func(_ int64, value string) bool { return value == caller },
 					Load: Each(func(context.Context, *Read[string]) (string, error) {
 						reads.Add(1)
-						if mine == "leader" {
-							return mine, <-reply
+						if caller == "leader" {
+							return caller, <-reply
 						}
-						return mine, nil
+						return caller, nil
 					}),
 				})
 			}
-			var all sync.WaitGroup
-			all.Go(func() {
-				if _, err := get("leader"); !errors.Is(err, fails) {
-					t.Errorf("%s: the leader got %v", what, err)
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				if _, err := get("leader"); !errors.Is(err, leaderErr) {
+					t.Errorf("%s: the leader got %v, want %v", name, err, leaderErr)
 				}
 			})
 			synctest.Wait()
-			all.Go(func() {
+			wg.Go(func() {
 				if value, err := get("other"); value != "other" || err != nil {
-					t.Errorf("%s: %q, %v", what, value, err)
+					t.Errorf("%s: the waiting caller got %q, %v", name, value, err)
 				}
 			})
 			synctest.Wait()
 			if reads.Load() != 1 {
-				t.Errorf("%s: %d reads, want only that of the leader", what, reads.Load())
+				t.Errorf("%s: %d reads, want only the read of the leader", name, reads.Load())
 			}
-			reply <- fails
-			all.Wait()
+			reply <- leaderErr
+			wg.Wait()
 		})
 	}
 }
 
-// Concurrent callers, for the race detector.
+// Concurrent callers get no value older than a reported value. The race detector checks the
+// accesses.
 func TestMapConcurrent(t *testing.T) {
 	t.Parallel()
 	link := NewLink(true, func(context.Context) error { return nil })
@@ -409,7 +411,7 @@ func TestMapConcurrent(t *testing.T) {
 		return nil
 	}
 	var writers, readers sync.WaitGroup
-	ended := make(chan struct{})
+	done := make(chan struct{})
 	for id := range int64(ids) {
 		writers.Go(func() {
 			for n := range int64(2000) {
@@ -426,44 +428,45 @@ func TestMapConcurrent(t *testing.T) {
 		readers.Go(func() {
 			for {
 				select {
-				case <-ended:
+				case <-done:
 					return
 				default:
 				}
 				wanted := []int64{n % ids, (n + 1) % ids}
-				least := []int64{reported[wanted[0]].Load(), reported[wanted[1]].Load()}
+				minimum := []int64{reported[wanted[0]].Load(), reported[wanted[1]].Load()}
 				got, err := m.GetMany(t.Context(), wanted, Ask[int64]{Load: load})
-				if err != nil || slices.CompareFunc(got, least, cmp.Compare) < 0 || got[1] < least[1] {
-					t.Errorf("got %v, %v, want %v or more", got, err, least)
+				if err != nil || slices.CompareFunc(got, minimum, cmp.Compare) < 0 || got[1] < minimum[1] {
+					t.Errorf("got %v, %v, want %v or more", got, err, minimum)
 					return
 				}
 			}
 		})
 	}
 	writers.Wait()
-	close(ended)
+	close(done)
 	readers.Wait()
 }
 
-// The size of a value is counted, and an evicted slot, which has missed changes, is not restored.
+// The weight of a slot includes the size of the value. An evicted slot, which has missed changes,
+// is not restored.
 func TestMapSize(t *testing.T) {
 	t.Parallel()
 	m, err := NewMap(Options[string]{Link: NewLink(true, nil), Bytes: 1 << 20, Size: func(text string) int { return len(text) }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	dropped, now := new(slot[string]), new(slot[string])
-	m.weigh(1, dropped)
+	evicted, current := new(slot[string]), new(slot[string])
+	m.weigh(1, evicted)
 	if _, ok := m.slots.GetIfPresent(1); ok {
 		t.Error("an evicted slot was restored")
 	}
-	m.slots.Set(1, now)
-	m.weigh(1, dropped)
-	if s, _ := m.slots.GetIfPresent(1); s != now {
-		t.Error("a slot has replaced a later one")
+	m.slots.Set(1, current)
+	m.weigh(1, evicted)
+	if s, _ := m.slots.GetIfPresent(1); s != current {
+		t.Error("an evicted slot replaced a later slot")
 	}
-	m.put(&Read[string]{ID: 1, Value: fmt.Sprintf("%5000d", 1), slot: now, flight: new(flight[string])})
-	if entry, ok := m.slots.GetEntryQuietly(1); !ok || entry.Value != now || entry.Weight != 5000+slotBytes {
-		t.Errorf("the value weighs %d", entry.Weight)
+	m.put(&Read[string]{ID: 1, Value: fmt.Sprintf("%5000d", 1), slot: current, flight: new(flight[string])})
+	if entry, ok := m.slots.GetEntryQuietly(1); !ok || entry.Value != current || entry.Weight != 5000+slotBytes {
+		t.Errorf("weight of the value: %d, want %d", entry.Weight, 5000+slotBytes)
 	}
 }

@@ -14,15 +14,15 @@ import (
 	"retwis/internal/redis/store"
 )
 
-// newest is how many elements of a list are kept in memory.
-const newest = 201
+// maxCached is the maximum number of cached elements of a list.
+const maxCached = 201
 
 // list is a list on a server, which counts its reads.
 type list struct {
 	mu    sync.Mutex
 	ids   []int64
 	reads int
-	away  bool
+	away  bool // the server is unreachable
 }
 
 func (l *list) push(id int64) {
@@ -39,10 +39,10 @@ func (l *list) read(ctx context.Context) ([]int64, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	return slices.Clone(l.ids[:min(len(l.ids), newest)]), nil
+	return slices.Clone(l.ids[:min(len(l.ids), maxCached)]), nil
 }
 
-// link returns the link of a Cluster of which this server is one node.
+// link returns a link to a Cluster in which the server of the list is one node.
 func (l *list) link() *Link {
 	return NewLink(true, func(context.Context) error {
 		if l.away {
@@ -52,18 +52,19 @@ func (l *list) link() *Link {
 	})
 }
 
+// with returns a change that adds an ID to a list.
 func with(id int64) func([]int64) []int64 {
 	return func(ids []int64) []int64 {
 		if slices.Contains(ids, id) {
 			return ids
 		}
 		ids = append([]int64{id}, ids...)
-		return ids[:min(len(ids), newest)]
+		return ids[:min(len(ids), maxCached)]
 	}
 }
 
-// Sixty processes read a list at most once a second each, at any rate of posts. Each shows its
-// own posts immediately, and those of others at most a second later.
+// Each of sixty processes reads a list at most once a second, at any rate of posts. A process shows
+// its own posts immediately, and posts of other processes at most a second later.
 func TestRecentAtAnyRate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -83,8 +84,8 @@ func TestRecentAtAnyRate(t *testing.T) {
 			own.Change(with(id))
 			for _, r := range []*Recent[int64]{own, all[n*7%processes]} {
 				ids, err := r.Get(t.Context())
-				if err != nil || !slices.IsSortedFunc(ids, func(a, b int64) int { return int(b - a) }) || len(ids) > newest {
-					t.Fatalf("got %v, %v", ids, err)
+				if err != nil || !slices.IsSortedFunc(ids, func(a, b int64) int { return int(b - a) }) || len(ids) > maxCached {
+					t.Fatalf("Get = %v, %v; want at most %d sorted IDs", ids, err, maxCached)
 				}
 				if r == own && ids[0] != id {
 					t.Fatalf("the list begins with %d after the process wrote %d", ids[0], id)
@@ -96,12 +97,12 @@ func TestRecentAtAnyRate(t *testing.T) {
 			time.Sleep(time.Second / rate)
 		}
 		if server.reads > processes*(seconds+1) {
-			t.Errorf("%d reads in %d seconds by %d processes", server.reads, seconds, processes)
+			t.Errorf("%d reads in %d seconds by %d processes, want at most one per second and process", server.reads, seconds, processes)
 		}
 	})
 }
 
-// A change that a read missed is not lost.
+// A change that a concurrent read missed is not lost.
 func TestRecentChangeDuringRead(t *testing.T) {
 	t.Parallel()
 	var r *Recent[int64]
@@ -109,15 +110,16 @@ func TestRecentChangeDuringRead(t *testing.T) {
 		r.Change(with(7)) // the server had already answered
 		return []int64{5, 3}, nil
 	})
-	for _, what := range []string{"the read", "memory"} {
+	for _, source := range []string{"the server", "the cache"} {
 		if ids, err := r.Get(t.Context()); err != nil || !slices.Equal(ids, []int64{7, 5, 3}) {
-			t.Errorf("%s: %v, %v", what, ids, err)
+			t.Errorf("Get from %s = %v, %v; want [7 5 3]", source, ids, err)
 		}
 	}
 }
 
-// While the server cannot be reached but others can, the list is shown for a minute, and requests
-// wait a quarter of a second once a second; after that they get the error.
+// While the server of a list is unreachable but other servers are not, Get returns the cached list
+// for a minute, and at most one request per second waits for a quarter of a second. After the
+// minute, Get returns the error.
 func TestRecentServerUnreachable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -143,27 +145,27 @@ func TestRecentServerUnreachable(t *testing.T) {
 		for time.Since(began) < recentAway-2*recentFor {
 			ids, waited, err := get()
 			if err != nil || !slices.Equal(ids, []int64{1}) || waited > 250*time.Millisecond {
-				t.Fatalf("got %v, %v after %v of waiting", ids, err, waited)
+				t.Fatalf("Get = %v, %v after %v, want [1] within 250ms", ids, err, waited)
 			}
 			waits += waited
 			time.Sleep(recentFor / 10)
 		}
 		if waits > recentAway/4 {
-			t.Errorf("waited for %v", waits)
+			t.Errorf("requests waited for %v in total, want at most %v", waits, recentAway/4)
 		}
 		time.Sleep(3 * recentFor)
 		if _, _, err := get(); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("after a minute: %v", err)
+			t.Errorf("Get after a minute: %v, want DeadlineExceeded", err)
 		}
 		server.away = false
 		server.push(2)
 		if ids, _, err := get(); err != nil || !slices.Equal(ids, []int64{2, 1}) {
-			t.Errorf("when the server is back: %v, %v", ids, err)
+			t.Errorf("Get when the server is reachable again = %v, %v; want [2 1]", ids, err)
 		}
 	})
 }
 
-// Errors other than an unreachable server are not hidden.
+// Get returns errors other than an unreachable server immediately.
 func TestRecentError(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -180,7 +182,7 @@ func TestRecentError(t *testing.T) {
 		broken = true
 		time.Sleep(recentFor)
 		if _, err := r.Get(t.Context()); !errors.Is(err, rueidis.Nil) {
-			t.Errorf("got %v", err)
+			t.Errorf("Get: %v, want Nil", err)
 		}
 	})
 }

@@ -13,15 +13,15 @@ import (
 	"retwis/internal/watched"
 )
 
-// database answers after a delay, unless it is gone.
+// database answers with err after a delay.
 type database struct {
-	takes time.Duration
+	delay time.Duration
 	err   error
 }
 
 func (d *database) read(ctx context.Context) error {
 	select {
-	case <-time.After(d.takes):
+	case <-time.After(d.delay):
 		return d.err
 	case <-ctx.Done():
 		return ctx.Err()
@@ -32,9 +32,9 @@ func (d *database) read(ctx context.Context) error {
 // is, and most requests do not wait at all.
 func TestConfirm(t *testing.T) {
 	t.Parallel()
-	for _, takes := range []time.Duration{time.Millisecond, 300 * time.Millisecond, 2 * time.Second} {
+	for _, delay := range []time.Duration{time.Millisecond, 300 * time.Millisecond, 2 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
-			db := &database{takes: takes}
+			db := &database{delay: delay}
 			var latest atomic.Int64 // when the last answered probe started
 			link := watched.NewLink(true, func(ctx context.Context) error {
 				began := time.Now()
@@ -49,15 +49,15 @@ func TestConfirm(t *testing.T) {
 					t.Fatal(err)
 				}
 				if late := began.Sub(time.Unix(0, latest.Load())); late > 900*time.Millisecond {
-					t.Fatalf("with a database %v away: confirmed %v before the request", takes, late)
+					t.Fatalf("database delay %v: confirmed %v before the request", delay, late)
 				}
 				if time.Since(began) > 0 {
 					waits++
 				}
 				time.Sleep(100 * time.Millisecond)
 			}
-			if takes < time.Second && waits > 1 {
-				t.Errorf("with a database %v away: %d of 200 requests waited", takes, waits)
+			if delay < time.Second && waits > 1 {
+				t.Errorf("database delay %v: %d of 200 requests waited, want at most 1", delay, waits)
 			}
 			synctest.Wait()
 			time.Sleep(3 * time.Second) // the last confirmation ends
@@ -65,46 +65,46 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
-// Without a database a request fails; if part of it answers, the request does not wait.
+// Confirm fails if the database fails. If a part of the database answers, Confirm succeeds.
 func TestConfirmFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		db := &database{err: io.EOF}
 		link := watched.NewLink(true, db.read)
 		if err := link.Confirm(t.Context()); !errors.Is(err, io.EOF) {
-			t.Errorf("got %v", err)
+			t.Errorf("Confirm without a database: %v, want EOF", err)
 		}
 		db.err = store.ErrPartly
 		for range 3 {
 			if err := link.Confirm(t.Context()); err != nil || !link.Partly() {
-				t.Errorf("a part of the database: %v", err)
+				t.Errorf("Confirm with a part of the database: %v, Partly %v; want nil, true", err, link.Partly())
 			}
 		}
 		time.Sleep(time.Second)
 		synctest.Wait() // the last probe has ended
 		db.err = nil
 		if err := link.Probe(t.Context()); err != nil || link.Partly() {
-			t.Errorf("all of it: %v", err)
+			t.Errorf("Probe of the whole database: %v, Partly %v; want nil, false", err, link.Partly())
 		}
 	})
 }
 
-// An old value is used only while part of the database cannot be reached, and never after a
-// change was reported.
+// An old value is used only while a part of the database is unreachable, and never after a change
+// was reported.
 func TestOldValues(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		read, probe    error
-		takes          time.Duration
+		delay          time.Duration
 		partly, change bool
 		want           bool
 	}{
-		"slow":                        {takes: 5 * time.Second},
+		"slow":                        {delay: 5 * time.Second},
 		"no server":                   {read: io.EOF, probe: io.EOF},
 		"only this read failed":       {read: io.EOF},
 		"a part":                      {read: io.EOF, probe: store.ErrPartly, want: true},
-		"a part that hangs":           {takes: time.Hour, probe: store.ErrPartly, partly: true, want: true},
-		"a part that is slow":         {takes: 100 * time.Millisecond, probe: store.ErrPartly, partly: true},
+		"a part that hangs":           {delay: time.Hour, probe: store.ErrPartly, partly: true, want: true},
+		"a part that is slow":         {delay: 100 * time.Millisecond, probe: store.ErrPartly, partly: true},
 		"a part, changed before":      {read: io.EOF, probe: store.ErrPartly, change: true},
 		"a part, and another problem": {read: errors.New("a bug"), probe: store.ErrPartly},
 	} {
@@ -136,81 +136,81 @@ func TestOldValues(t *testing.T) {
 				link.Changed("key:", 1)
 			}
 			ctx, note := watched.WithNote(t.Context())
-			*db = database{takes: c.takes, err: c.read}
+			*db = database{delay: c.delay, err: c.read}
 			value, err := get(ctx, "new")
 			useOld := value == "old"
 			if useOld != c.want || note.Load() != c.want || (link.Served() > 0) != c.want || c.want && err != nil || !c.want && !errors.Is(err, c.read) {
-				t.Errorf("%s: old %v, noted %v, served %d, %v", name, useOld, note.Load(), link.Served(), err)
+				t.Errorf("%s: old value %v, noted %v, served %d, %v; want old value %v", name, useOld, note.Load(), link.Served(), err, c.want)
 			}
 		})
 	}
 }
 
-// A value is used until a change is reported. With a lag it is used for less than a second more
-// while one reader replaces it.
+// A value is used until a change is reported. With a lag, the value is used for less than another
+// second while one reader replaces it.
 func TestCell(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		link := watched.NewLink(true, func(context.Context) error { return nil })
 		var cell watched.Cell[int]
-		is := func(what string, lag time.Duration, want bool) {
+		wantValid := func(name string, lag time.Duration, want bool) {
 			t.Helper()
 			if _, ok := cell.Get(link, lag); ok != want {
-				t.Errorf("%s: %v", what, ok)
+				t.Errorf("%s: valid = %v, want %v", name, ok, want)
 			}
 		}
 		put := func(cached bool) { cell.Put(7, cell.Begin(link, cached)) }
-		is("empty", watched.Lag, false)
+		wantValid("empty", watched.Lag, false)
 		put(true)
-		is("read", 0, true)
+		wantValid("read", 0, true)
 		time.Sleep(watched.MaxAge - time.Second)
-		is("nearly a minute later", 0, true)
+		wantValid("nearly a minute later", 0, true)
 		time.Sleep(time.Second)
-		is("a minute later", 0, false)
+		wantValid("a minute later", 0, false)
 		put(true)
 		cell.Changed()
-		is("changed", 0, false)
-		is("changed, with a lag", watched.Lag, true)
+		wantValid("changed", 0, false)
+		wantValid("changed, with a lag", watched.Lag, true)
 		time.Sleep(watched.Lag)
-		is("after the lag", watched.Lag, false)
-		is("after the lag, while one reads", watched.Lag, true)
+		wantValid("after the lag", watched.Lag, false)
+		wantValid("after the lag, while one reads", watched.Lag, true)
 		time.Sleep(time.Second - watched.Lag)
-		is("after a second", watched.Lag, false)
+		wantValid("after a second", watched.Lag, false)
 		put(true)
 		cell.Force()
-		is("written", watched.Lag, false)
+		wantValid("written", watched.Lag, false)
 		if !cell.IsForced() {
-			t.Error("written: a read may use the client-side cache")
+			t.Error("IsForced = false after Force")
 		}
 		put(true)
 		if cell.IsForced() {
-			t.Error("read after a write: another read must go past the client-side cache")
+			t.Error("IsForced = true after Put")
 		}
 		link.Lost()
-		is("reports lost", 0, false)
+		wantValid("reports lost", 0, false)
 		put(false)
-		is("read past the cache", 0, false)
+		wantValid("read past the cache", 0, false)
 		early := cell.Begin(link, true)
 		time.Sleep(time.Second)
 		cell.Put(9, cell.Begin(link, true))
 		cell.Put(8, early)
 		if got := cell.Latest(); got != 9 {
-			t.Errorf("an earlier read has replaced a later one: %d", got)
+			t.Errorf("Latest = %d, want 9: an earlier read replaced a later read", got)
 		}
 	})
 }
 
-// A read that started before a change does not hide it.
+// A read that started before a change does not hide the change.
 func TestChangeDuringRead(t *testing.T) {
 	t.Parallel()
 	link := watched.NewLink(true, func(context.Context) error { return nil })
 	var cell watched.Cell[int]
-	for what, change := range map[string]func(){"changed": cell.Changed, "written": cell.Force, "lost": link.Lost} {
+	for name, change := range map[string]func(){"changed": cell.Changed, "written": cell.Force, "lost": link.Lost} {
 		stamp := cell.Begin(link, true)
 		change()
 		cell.Put(1, stamp)
 		if _, ok := cell.Get(link, 0); ok {
-			t.Errorf("%s: the value is used", what)
+			t.Errorf("%s: Get returned the old value", name)
 		}
 	}
 }

@@ -68,7 +68,7 @@ func TestSiteName(t *testing.T) {
 	for _, path := range []string{"/", "/timeline", "/u/ada", "/u/ada/1", "/tag/go", "/login", "/nothing"} {
 		page := v.get(path)
 		if !strings.Contains(page.body, "Light: House") {
-			t.Errorf("%s does not have the name", path)
+			t.Errorf("%s does not contain the name of the site", path)
 		}
 		page.wantNot("· Retwis", `content="Retwis"`)
 	}
@@ -85,15 +85,15 @@ func TestSiteName(t *testing.T) {
 	}
 	a := v.get("/site.webmanifest").want(200)
 	if err := json.Unmarshal([]byte(a.body), &manifest); err != nil || manifest.Name != "Light: House" || len(manifest.Icons) != 3 {
-		t.Fatalf("%v: %s", err, a.body)
+		t.Fatalf("manifest: %v\n%s", err, a.body)
 	}
 	for _, icon := range manifest.Icons {
 		if got := v.get(icon.Address).want(200).header.Get("Content-Type"); got != icon.Type {
-			t.Errorf("%s is %s", icon.Address, got)
+			t.Errorf("Content-Type of %s: %q, want %q", icon.Address, got, icon.Type)
 		}
 	}
 	if got := v.get("/favicon.ico").want(200).header.Get("Content-Type"); got != "image/png" {
-		t.Errorf("/favicon.ico is %s", got)
+		t.Errorf("Content-Type of /favicon.ico: %q, want image/png", got)
 	}
 	v.get("/.well-known/change-password").want(303, "/settings/security")
 }
@@ -114,13 +114,13 @@ func TestSiteSettings(t *testing.T) {
 		want(303, "/moderation/site?saved")
 	admin.get("/moderation/site?saved").want(200, "Saved.", `value="Harbour"`, `<option value="invite" selected>`)
 	if mode, err := s.social.SignUps.SignUpMode(t.Context()); err != nil || mode != accounts.SignUpInvite {
-		t.Errorf("%s, %v", mode, err)
+		t.Errorf("sign-up mode %s, %v; want invite", mode, err)
 	}
 	// A setting that has changed since the form was shown is kept, unless the form changes it.
 	for was, want := range map[string]accounts.SignUpMode{"open": accounts.SignUpInvite, "invite": accounts.SignUpOpen} {
 		admin.send("/moderation/site", "name", "Harbour", "rules", "Be kind.", "contact", "a@b.example", "signup", "open", "signup_was", was, "noindex", "on").want(303)
 		if mode, err := s.social.SignUps.SignUpMode(t.Context()); err != nil || mode != want {
-			t.Errorf("%s, which was shown as %s, is %s, %v", "open", was, mode, err)
+			t.Errorf("open sent by a form that showed %s: mode %s, %v; want %s", was, mode, err, want)
 		}
 		if err := s.social.SignUps.SetSignUpMode(t.Context(), social.Operator, accounts.SignUpInvite); err != nil {
 			t.Fatal(err)
@@ -133,7 +133,7 @@ func TestSiteSettings(t *testing.T) {
 	admin.get("/moderation/site/name").want(404)
 	admin.get("/moderation/audit").want(200, "site:name", "site:rules", "site:privacy", "changed who can sign up").wantNot("щ", "Be kind")
 	if a := s.visitor().get("/about").want(200, "Harbour"); a.header.Get("X-Robots-Tag") != "noindex" {
-		t.Error("search engines are not asked to leave out the site")
+		t.Error("/about has no X-Robots-Tag: noindex")
 	}
 }
 
@@ -146,7 +146,7 @@ func TestSiteSettingsOfTwo(t *testing.T) {
 		t.Helper()
 		found := regexp.MustCompile(`name="` + field + `" value="([^"]+)"`).FindStringSubmatch(a.body)
 		if found == nil {
-			t.Fatalf("there is no field %s: %s", field, a.body)
+			t.Fatalf("the form has no field %s: %s", field, a.body)
 		}
 		return found[1]
 	}
@@ -164,12 +164,12 @@ func TestSiteSettingsOfTwo(t *testing.T) {
 	olga.send("/moderation/site", form("Harbour", "Olga's.")...).want(303)
 	s.visitor().get("/about").want(200, "Olga&#39;s.")
 
-	// An error in a field that somebody else has also changed does not hide that change.
+	// An invalid value in a field that another admin has changed does not hide that change.
 	shown := was(olga.get("/moderation/site"), "contact_was")
 	s.set(siteinfo.Contact, "ida@b.example")
 	contact := []string{"name", "Harbour", "description", "Olga's.", "signup", "open", "signup_was", "open", "noindex", "off", "contact_was", shown, "contact"}
 	if page = olga.send("/moderation/site", append(contact, "nowhere")...).want(422, "Use an email address"); was(page, "contact_was") != shown {
-		t.Error("a mistake counts as having read what has changed")
+		t.Error("contact_was has changed after an invalid value")
 	}
 	olga.send("/moderation/site", append(contact, "olga@b.example")...).want(422, "Someone else changed this in the meantime.")
 
@@ -181,7 +181,7 @@ func TestSiteSettingsOfTwo(t *testing.T) {
 	s.visitor().get("/privacy").want(200, "Of Olga")
 }
 
-// An invitation names the person who invites, unless that person cannot be seen.
+// An invitation names the user who invites, unless it is by the operator.
 func TestInvited(t *testing.T) {
 	t.Parallel()
 	s := setup(t)

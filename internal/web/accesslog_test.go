@@ -29,16 +29,16 @@ type access struct {
 func (l *lines) access(t *testing.T) (all []access) {
 	t.Helper()
 	for line := range strings.Lines(l.String()) {
-		var one access
-		if err := json.Unmarshal([]byte(line), &one); err != nil {
+		var entry access
+		if err := json.Unmarshal([]byte(line), &entry); err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
-		all = append(all, one)
+		all = append(all, entry)
 	}
 	return all
 }
 
-// Each kind of response is logged with what the client received.
+// Each kind of response is logged with the status and size that the client received.
 func TestAccessLog(t *testing.T) {
 	t.Parallel()
 	var out lines
@@ -48,7 +48,7 @@ func TestAccessLog(t *testing.T) {
 	})
 	began := time.Now()
 	ada, visitor := s.signedUp("ada"), s.visitor()
-	// A client gets its response before the line is written.
+	// The line is written after the client gets its response.
 	logged := func(lines int) {
 		until(t, fmt.Sprint(lines, " requests are logged"), func() bool { return len(out.access(t)) == lines })
 	}
@@ -107,7 +107,7 @@ func linkTo(t *testing.T, page, ending string) string {
 	return page[start+1:end] + ending
 }
 
-// A flood of lines is sampled.
+// If there are too many requests, the access log is sampled.
 func TestAccessLogFlood(t *testing.T) {
 	t.Parallel()
 	var out lines
@@ -118,11 +118,11 @@ func TestAccessLogFlood(t *testing.T) {
 		v.get("/healthz").want(200)
 	}
 	if n := len(out.access(t)); n < 10 {
-		t.Errorf("lines are left out after %d, with 10 in 10 seconds", n)
+		t.Errorf("lines are omitted after %d, want at least 10", n)
 	}
 }
 
-// Logs contain neither what people type into forms nor secrets from cookies, queries and paths.
+// Logs contain neither form values nor secrets from cookies, queries and paths.
 func TestNoSecretsInLogs(t *testing.T) {
 	t.Parallel()
 	var out lines
@@ -153,7 +153,7 @@ func TestNoSecretsInLogs(t *testing.T) {
 		}
 		path = strings.NewReplacer("{$}", "", "{name}", "ada", "{id}", "1", "{token}", mark, "{file}", "x.css").Replace(path)
 		paths = append(paths, path)
-		if strings.Contains(path, mark) { // as it could be mistyped
+		if strings.Contains(path, mark) { // mistyped paths
 			paths = append(paths, "/"+path, path+"/", path+"/x")
 		}
 	}
@@ -177,14 +177,14 @@ func TestNoSecretsInLogs(t *testing.T) {
 	all := out.String() + s.log.String()
 	for line := range strings.Lines(all) {
 		if strings.Contains(line, mark) {
-			t.Errorf("a secret in %s", line)
+			t.Errorf("the log contains a secret: %s", line)
 		}
 	}
 	if !strings.Contains(all, `"login failed"`) || !strings.Contains(all, `"name":"ada"`) {
-		t.Error("the failed log-in is not there")
+		t.Error("the failed log-in is not logged")
 	}
 	if n := strings.Count(all, `"path"`); n < 2*len(paths) {
-		t.Errorf("%d lines for %d paths", n, len(paths))
+		t.Errorf("%d requests are logged, want at least %d", n, 2*len(paths))
 	}
 }
 
@@ -195,7 +195,7 @@ func TestSecretPaths(t *testing.T) {
 		"/reset/abc": "/reset/…", "//reset/abc": "//reset/…", "/reset/a/b": "/reset/…", "/invite/abc": "/invite/…", "/home": "/home",
 	} {
 		if got := web.LoggedPath(path, "GET /reset/{token}", "POST /reset/{token}", "GET /invite/{token}", "GET /{$}"); got != want {
-			t.Errorf("%s: %s, want %s", path, got, want)
+			t.Errorf("LoggedPath(%s) = %s, want %s", path, got, want)
 		}
 	}
 }

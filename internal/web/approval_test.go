@@ -7,7 +7,7 @@ import (
 	"retwis/internal/social/accounts"
 )
 
-// New users give a reason, wait on a page that says so, and get in once a moderator approves.
+// New users give a reason, are told to wait, and can log in once a moderator approves them.
 func TestApproval(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -23,16 +23,16 @@ func TestApproval(t *testing.T) {
 		return v.send("/register", "username", name, "password", password, "password2", password, "reason", reason)
 	}
 	sign("ben", "").want(422, "Say in a few words why you want to join.", `value="ben"`)
-	for _, name := range []string{"ben", "ben", "cem", "dan"} { // ben clicks twice
+	for _, name := range []string{"ben", "ben", "cem", "dan"} { // ben sends the form twice
 		sign(name, "I like <lighthouses>").want(200, "Thank you, "+name, "will review your sign-up")
 	}
 	v.get("/home").want(303, "/login")
 	v.send("/login", "username", "ben", "password", password).want(403, "Thank you, ben", "you can&#39;t log in")
 	v.send("/login", "username", "ben", "password", "wrong password").want(422, "Wrong username or password.")
-	for _, who := range []*visitor{v, ada} {
-		who.get("/u/ben").want(404, "This account doesn&#39;t exist").wantNot("suspended")
-		who.get("/timeline").want(200).wantNot("/u/ben")
-		who.get("/suggest?q=%40be").want(200).wantNot("ben")
+	for _, viewer := range []*visitor{v, ada} {
+		viewer.get("/u/ben").want(404, "This account doesn&#39;t exist").wantNot("suspended")
+		viewer.get("/timeline").want(200).wantNot("/u/ben")
+		viewer.get("/suggest?q=%40be").want(200).wantNot("ben")
 	}
 
 	ada.get("/moderation/signups").want(404)

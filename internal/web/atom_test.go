@@ -33,13 +33,13 @@ func feedOf(t *testing.T, a *response) *atom.Feed {
 	absolute := func(what, address string) {
 		t.Helper()
 		if u, err := url.Parse(address); err != nil || !u.IsAbs() || u.Host == "" {
-			t.Errorf("%s: %q is no absolute address", what, address)
+			t.Errorf("%s: %q is not an absolute URL", what, address)
 		}
 	}
 	permanent := func(what, id string) {
 		t.Helper()
 		if !strings.HasPrefix(id, "urn:uuid:") {
-			t.Errorf("%s: %q is no permanent id", what, id)
+			t.Errorf("%s: %q is not a permanent ID", what, id)
 		}
 	}
 	permanent("feed", feed.ID)
@@ -49,7 +49,7 @@ func feedOf(t *testing.T, a *response) *atom.Feed {
 	absolute("feed", feed.Links[0].Href)
 	absolute("feed", feed.Links[1].Href)
 	if len(feed.Entries) == 0 && len(feed.Authors) == 0 {
-		t.Error("nobody is the author of the feed")
+		t.Error("the feed has no author")
 	}
 	ids := map[string]bool{}
 	for _, e := range feed.Entries {
@@ -74,30 +74,30 @@ func TestFeeds(t *testing.T) {
 	s := setup(t)
 	empty := s.feed("/timeline.atom")
 	if len(empty.Entries) != 0 {
-		t.Error(empty.Entries)
+		t.Errorf("entries of an empty feed: %v", empty.Entries)
 	}
 	ada, ben := s.signedUp("ada"), s.signedUp("Ben")
 	ada.send("/post", "status", "one <b>& two\nsee https://example.com/?a=b&c \x0b @Ben #Go").want(303)
 	ben.send("/post", "status", "by ben").want(303)
 	if got := s.feed("/u/Ben.atom"); len(got.Entries) != 1 || got.Title != "Ben (@Ben)" || got.Authors[0].Name != "Ben" || got.Links[1].Href != s.http.URL+"/u/Ben" {
-		t.Errorf("%+v", got)
+		t.Errorf("feed of Ben: %+v", got)
 	}
 	s.visitor().get("/u/ben.atom").want(302, "\x00/u/Ben.atom")
 	if got := s.feed("/tag/go.atom"); len(got.Entries) != 1 || got.Title != "#go" || got.Links[1].Href != s.http.URL+"/tag/go" {
-		t.Errorf("%+v", got)
+		t.Errorf("feed of #go: %+v", got)
 	}
 	s.visitor().get("/tag/Go.atom").want(302, "\x00/tag/go.atom")
-	for _, path := range []string{"/timeline", "/u/Ben", "/tag/go"} { // where feed readers look for them
+	for _, path := range []string{"/timeline", "/u/Ben", "/tag/go"} { // feed readers look for these links
 		s.visitor().get(path).want(200, `<link rel="alternate" type="application/atom+xml" href="`+path+`.atom"`)
 	}
 	entry := s.feed("/u/ada.atom").Entries[0]
 	want := "one &lt;b&gt;&amp; two<br>\nsee <a href=\"https://example.com/?a=b&amp;c\" rel=\"nofollow noopener ugc\">example.com/?a=b&amp;c</a>  " +
 		"<a href=\"" + s.http.URL + "/u/Ben\" rel=\"nofollow noopener ugc\">@Ben</a> <a href=\"" + s.http.URL + "/tag/go\" rel=\"nofollow noopener ugc\">#Go</a>"
 	if entry.Content.Value != want || entry.Links[0].Href != s.http.URL+"/u/ada/1" {
-		t.Errorf("%+v\n%s\n%s", entry, entry.Content.Value, want)
+		t.Errorf("entry %+v\ncontent %s\nwant %s", entry, entry.Content.Value, want)
 	}
 	if got := s.feed("/timeline.atom"); len(got.Entries) != 2 || got.Entries[0].Title != "by ben" {
-		t.Errorf("%+v", got)
+		t.Errorf("feed of the timeline: %+v", got)
 	}
 	for _, path := range []string{"/u/nobody.atom", "/u/.atom", "/tag/12.atom"} {
 		s.visitor().get(path).want(404)
@@ -115,7 +115,7 @@ func TestFeeds(t *testing.T) {
 	}
 	ben.get("/u/ada.atom").want(404)
 	if got := feedOf(t, ben.get("/timeline.atom").want(200)); len(got.Entries) != 1 {
-		t.Errorf("a blocked person sees %+v", got)
+		t.Errorf("a blocked user sees %+v", got)
 	}
 	// A deleted post disappears; a repost names its author.
 	s.signedUp("carl")
@@ -123,13 +123,13 @@ func TestFeeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := s.feed("/u/carl.atom").Entries[0]; got.Title != "Reposted @Ben: by ben" || got.Links[0].Href != s.http.URL+"/u/Ben/2" || got.ID == s.http.URL+"/u/Ben/2" {
-		t.Errorf("%+v", got)
+		t.Errorf("entry of a repost: %+v", got)
 	}
 	if err := s.social.Posts.Delete(t.Context(), user, 1); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.feed("/u/ada.atom"); len(got.Entries) != 0 {
-		t.Errorf("%+v", got)
+		t.Errorf("feed after the deletion: %+v, want no entries", got)
 	}
 }
 
@@ -150,7 +150,7 @@ func TestFeedNotModified(t *testing.T) {
 			}
 		}
 		if got := s.visitor().do(request, err); got.status != want || want == 304 && got.body != "" {
-			t.Errorf("%q: %d %q, want %d", header, got.status, got.body, want)
+			t.Errorf("%q: status %d, body %q; want %d", header, got.status, got.body, want)
 		}
 	}
 	ask(304, "If-None-Match", tag)
@@ -202,6 +202,6 @@ func TestSuggest(t *testing.T) {
 		}
 	}
 	if got := list(s.visitor(), 200, "@ad"); got != nil {
-		t.Errorf("a visitor gets %q", got)
+		t.Errorf("a visitor gets %q, want none", got)
 	}
 }

@@ -24,7 +24,7 @@ func TestDrawnAvatar(t *testing.T) {
 		}
 	}
 	if s.visitor().get("/drawn/ADA.svg").body != ada.body || s.visitor().get("/drawn/nobody.svg").want(200).body == ada.body {
-		t.Error("a picture does not depend on the name alone")
+		t.Error("the avatar must depend only on the name, ignoring case")
 	}
 	s.visitor().get("/drawn/" + url.PathEscape("<script>&") + ".svg").want(200).wantNot("<script>")
 	s.visitor().get("/drawn/ada.png").want(404)

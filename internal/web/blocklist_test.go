@@ -6,7 +6,7 @@ import (
 	"retwis/internal/social"
 )
 
-// Moderators block a word and an address, and people are told what they can do.
+// Moderators can block words and addresses, and users are told why they are refused.
 func TestBlocklist(t *testing.T) {
 	t.Parallel()
 	s := setup(t)

@@ -9,22 +9,21 @@ import (
 	"testing"
 )
 
-// Pages, shared pages and files are compressed for clients that ask for it, with the same content
-// as for others.
+// Pages, shared pages and files are compressed for clients that accept gzip.
 func TestCompression(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	ada := s.signedUp("ada")
 	page := ada.get("/home").want(200).body
-	get := func(v *visitor, path, encoding, from string) (plain string, size int, h http.Header) {
+	get := func(v *visitor, path, encoding, fetchSite string) (plain string, size int, h http.Header) {
 		t.Helper()
 		request, err := http.NewRequest(http.MethodGet, s.http.URL+path, http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}
 		request.Header.Set("Accept-Encoding", encoding) // set explicitly, so that the client does not decode the body
-		if from != "" {
-			request.Header.Set("Sec-Fetch-Site", from)
+		if fetchSite != "" {
+			request.Header.Set("Sec-Fetch-Site", fetchSite)
 		}
 		a := v.do(request, nil).want(200)
 		body := a.body
@@ -49,7 +48,7 @@ func TestCompression(t *testing.T) {
 		if path == "/home" {
 			v = ada
 		}
-		for range 2 { // the second may come from the cache
+		for range 2 { // the second response may come from the cache
 			for encoding, want := range map[string]bool{
 				"gzip": true, "br, gzip;q=0.8": true, "*": true, "identity": false, "gzip;q=0, br": false, "deflate": false,
 			} {
@@ -65,6 +64,6 @@ func TestCompression(t *testing.T) {
 		}
 	}
 	if _, _, h := get(ada, "/home", "gzip", "cross-site"); h.Get("Content-Encoding") != "" {
-		t.Error("a page that another site asked for is compressed")
+		t.Error("a response to a cross-site request is compressed")
 	}
 }

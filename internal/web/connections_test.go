@@ -47,17 +47,17 @@ func TestConnections(t *testing.T) {
 				response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 				return conn, err == nil && response.StatusCode == http.StatusOK
 			}
-			var first net.Conn
+			var last net.Conn
 			for i := range 3 {
 				conn, ok := get("127.0.0.1")
 				if !ok {
 					t.Fatalf("connection %d was refused", i)
 				}
-				first = conn
+				last = conn
 			}
 			for range 3 {
 				if _, ok := get("127.0.0.1"); ok == c.bound {
-					t.Errorf("past the bound: served: %t", ok)
+					t.Errorf("a connection past the limit was served: %t", ok)
 				}
 			}
 			if n := strings.Count(s.log.String(), "too many connections"); c.bound != (n == 1) {
@@ -69,13 +69,13 @@ func TestConnections(t *testing.T) {
 			if _, ok := get("127.0.0.2"); !ok {
 				t.Error("another address was refused")
 			}
-			first.Close()
-			for { // until the server has noticed
+			last.Close()
+			for { // until the server notices the closed connection
 				if _, ok := get("127.0.0.1"); ok {
 					return
 				}
 				if t.Context().Err() != nil {
-					t.Fatal("a closed connection leaves no room")
+					t.Fatal("no connection was accepted after another was closed")
 				}
 			}
 		})

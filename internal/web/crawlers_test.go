@@ -15,7 +15,7 @@ import (
 	siteinfo "retwis/internal/social/site"
 )
 
-// profilesInSitemap returns the profiles on a page of the sitemap, without the address of the site.
+// profilesInSitemap returns the usernames on the first page of the sitemap.
 func (s *site) profilesInSitemap(v *visitor) []string {
 	s.t.Helper()
 	var page struct {
@@ -31,7 +31,7 @@ func (s *site) profilesInSitemap(v *visitor) []string {
 	return page.Profiles
 }
 
-// The sitemap has the profiles that strangers see, even for viewers who see fewer or more.
+// The sitemap has the profiles that strangers can see, whoever the viewer is.
 func TestSitemap(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -59,9 +59,9 @@ func TestSitemap(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for who, v := range map[string]*visitor{"a stranger": s.visitor(), "ada": ada} {
+	for viewer, v := range map[string]*visitor{"a stranger": s.visitor(), "ada": ada} {
 		if got := s.profilesInSitemap(v); !slices.Equal(got, []string{"ada", "ben"}) {
-			t.Errorf("for %s the sitemap has %q", who, got)
+			t.Errorf("for %s the sitemap has %q, want ada and ben", viewer, got)
 		}
 	}
 	// Caching does not delay a suspension.
@@ -70,12 +70,12 @@ func TestSitemap(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := s.profilesInSitemap(s.visitor()); !slices.Equal(got, []string{"ada"}) {
-		t.Errorf("after a suspension the sitemap has %q", got)
+		t.Errorf("after a suspension the sitemap has %q, want ada", got)
 	}
 }
 
-// Pages of people who do not want to be found ask not to be listed. So do all pages of a site that
-// does not want to be listed.
+// The pages of an unsearchable user have noindex, and so have all pages of a site with the setting
+// NoIndex.
 func TestNoIndex(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -116,7 +116,7 @@ func TestNoIndex(t *testing.T) {
 	check("/explore", false)
 }
 
-// Pages describe themselves: only the first page of a list, which has one address.
+// Pages have metadata for link previews, except for the later pages of a list.
 func TestCards(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -140,7 +140,7 @@ func TestCards(t *testing.T) {
 			`property="og:site_name" content="Retwis"`, `name="twitter:card" content="summary"`)
 		page.want(200, want...)
 		if strings.Count(page.body, "</head>") != 1 || strings.Index(page.body, "og:url") > strings.Index(page.body, "</head>") {
-			t.Errorf("%s has its card outside of its head", path)
+			t.Errorf("%s: the metadata is not in the head", path)
 		}
 	}
 	v.get("/u/ada?before=1").want(200).wantNot("og:url", "canonical")
@@ -187,16 +187,16 @@ func TestJSONFeeds(t *testing.T) {
 		if err := json.Unmarshal([]byte(a.body), &feed); err != nil {
 			t.Fatal(err)
 		}
-		same := s.feed(page + ".atom")
+		atomFeed := s.feed(page + ".atom")
 		if feed.Version != "https://jsonfeed.org/version/1.1" || feed.HomePage != s.http.URL+page || feed.Feed != s.http.URL+page+".json" ||
-			feed.Title != same.Title || feed.Items == nil || len(feed.Items) != n || len(same.Entries) != n {
-			t.Errorf("%s: %+v", page, feed)
+			feed.Title != atomFeed.Title || feed.Items == nil || len(feed.Items) != n || len(atomFeed.Entries) != n {
+			t.Errorf("%s: feed %+v", page, feed)
 		}
 		for i, item := range feed.Items {
-			entry := same.Entries[i]
+			entry := atomFeed.Entries[i]
 			if item.ID != entry.ID || item.URL != entry.Links[0].Href || item.Content != entry.Content.Value || item.Authors[0].Name != "ada" ||
 				!item.Published.Equal(*entry.PublishedParsed) || !slices.Equal(item.Tags, []string{"go"}) || item.Modified.Before(item.Published) {
-				t.Errorf("%s: %+v", page, item)
+				t.Errorf("%s: item %+v", page, item)
 			}
 			if want := map[bool]string{true: "Reposted @ada"}[page == "/u/ben"]; item.Title != want {
 				t.Errorf("%s: title %q, want %q", page, item.Title, want)

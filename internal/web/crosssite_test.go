@@ -36,6 +36,6 @@ func TestFormsOfOtherSites(t *testing.T) {
 		}
 	}
 	if forms < 50 {
-		t.Errorf("only %d forms", forms)
+		t.Errorf("%d forms were tested, want at least 50", forms)
 	}
 }

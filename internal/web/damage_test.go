@@ -11,9 +11,9 @@ import (
 	"retwis/internal/social"
 )
 
-// A key of the wrong type, written by another program or brought in by a restore, does not make any
-// page fail: its content is missing there, and a check reports it. Users, sessions and blocks are
-// exceptions: nobody must get past these.
+// No page fails because of a key of the wrong type, written by another program or by a restore: the
+// page lacks the content of the key. Users, sessions and blocks are exceptions, because access
+// checks depend on them.
 func TestKeysOfAnotherType(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -56,10 +56,10 @@ func TestKeysOfAnotherType(t *testing.T) {
 		} else {
 			s.do("SET", key, "damage")
 		}
-		for path, visitors := range map[*visitor][]string{s.visitor(): pages, author: slices.Concat(pages, own), reader: slices.Concat(pages, own)} {
-			for _, page := range visitors {
-				if got := path.get(page); got.status >= 500 {
-					t.Errorf("%s with another type of key %s: %d: %s", page, key, got.status, got.log[max(0, strings.LastIndex(got.log, "level=ERROR")):])
+		for v, paths := range map[*visitor][]string{s.visitor(): pages, author: slices.Concat(pages, own), reader: slices.Concat(pages, own)} {
+			for _, path := range paths {
+				if got := v.get(path); got.status >= 500 {
+					t.Errorf("%s with key %s of the wrong type: %d: %s", path, key, got.status, got.log[max(0, strings.LastIndex(got.log, "level=ERROR")):])
 				}
 			}
 		}
@@ -70,11 +70,12 @@ func TestKeysOfAnotherType(t *testing.T) {
 	}
 }
 
-// guarding lists kinds of keys without which a page must fail, because it would reveal what is
-// hidden.
+// guarding lists prefixes of keys without which a page must fail, because it could reveal hidden
+// content.
 var guarding = []string{"user:", "users", "auths", "session", "blocklist", "staff", "standings", "muted:", "blocked:", "blockers:", "{"}
 
-// oneOfEachKind returns one key of each kind in the database.
+// oneOfEachKind returns one key of each kind in the database, except guarding keys. Keys that
+// differ only in the matches of number are of one kind.
 func (s *site) oneOfEachKind(number *regexp.Regexp) []string {
 	s.t.Helper()
 	keys, err := s.client.Do(s.t.Context(), s.client.B().Keys().Pattern("*").Build()).AsStrSlice()

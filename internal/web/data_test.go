@@ -42,10 +42,10 @@ func TestInvitation(t *testing.T) {
 	ben := s.visitor()
 	form := ben.get(link[0]).want(200, `name="invite"`, link[1])
 	if got := form.header.Get("Referrer-Policy"); got != "strict-origin" {
-		t.Errorf("a page with the secret of an invitation has the policy %q", got)
+		t.Errorf("Referrer-Policy of an invitation: %q, want strict-origin", got)
 	}
 	ben.send("/register", "username", "ada", "password", "another horse", "password2", "another horse", "invite", link[1]).
-		want(422, "taken", link[1]) // the form keeps it
+		want(422, "taken", link[1]) // the form keeps the token
 	join(ben, "ben", link[1]).want(303, "/home")
 	ben.get("/home").want(200, `href="/u/ben"`)
 	s.visitor().get(link[0]).want(403)
@@ -55,8 +55,8 @@ func TestInvitation(t *testing.T) {
 	repeated.get("/home").want(200, `href="/u/ben"`)
 }
 
-// A sign-up that fails after the account was created uses up the invitation; one that fails before
-// returns the use. The form determines to which page an error leads back.
+// A sign-up that fails after the account was created uses up the invitation; a sign-up that fails
+// earlier gives the use back. The form names the page to which errors lead back.
 func TestInvitationOfFailure(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -84,7 +84,7 @@ func TestInvitationOfFailure(t *testing.T) {
 	left := func(want int64) {
 		t.Helper()
 		if all, err := s.social.SignUps.Invites(t.Context()); err != nil || len(all) != 1 || all[0].ID != invite.ID || all[0].Left != want {
-			t.Errorf("%+v, %v", all, err)
+			t.Errorf("invitations = %+v, %v; want one with %d uses left", all, err, want)
 		}
 	}
 	join := func(v *visitor) *response {
@@ -92,11 +92,11 @@ func TestInvitationOfFailure(t *testing.T) {
 	}
 	ben := s.visitor()
 	ben.get("/invite/"+token).want(200, `name="back" value="/invite/`+token+`"`)
-	set(storage.NextUserID) // before there is an account
+	set(storage.NextUserID) // fails before the account is created
 	join(ben).want(500)
 	left(1)
 	remove(storage.NextUserID)
-	set(storage.SessionsKey(2)) // after
+	set(storage.SessionsKey(2)) // fails after the account is created
 	join(ben).want(500)
 	left(0)
 	remove(storage.SessionsKey(2))
@@ -136,7 +136,7 @@ func TestExportDownload(t *testing.T) {
 		}
 		texts[file.Name] = string(text)
 		if strings.Contains(string(text), "of somebody else") || strings.Contains(string(text), "argon2") {
-			t.Errorf("%s has what does not belong there: %s", file.Name, text)
+			t.Errorf("%s contains data of others or secrets: %s", file.Name, text)
 		}
 	}
 	if posts := texts[path.Join("retwis", "posts.json")]; !strings.Contains(posts, "in the archive") || !json.Valid([]byte(posts)) {
@@ -144,8 +144,8 @@ func TestExportDownload(t *testing.T) {
 	}
 }
 
-// Deleting an account takes the password. Afterwards its session and pages are gone, and its name
-// stays reserved.
+// Deleting an account requires the password. It ends the session and removes the pages, and the
+// name stays reserved.
 func TestLeave(t *testing.T) {
 	t.Parallel()
 	s := on(t, redistest.DB(t).Client(t))

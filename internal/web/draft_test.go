@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// A post sent after the session has ended is kept through the log-in; the log-in itself publishes
-// nothing.
+// The text of a post sent after the session has ended is kept through the log-in; the log-in itself
+// publishes nothing.
 func TestTextOutlivesTheSession(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	v := s.signedUp("ada")
-	// The session ends elsewhere.
+	// Another browser ends the session.
 	s.visitor().get("/")
 	other := s.visitor()
 	other.send("/login", "username", "ada", "password", password).want(303)
@@ -27,13 +27,13 @@ func TestTextOutlivesTheSession(t *testing.T) {
 	const shown = `>what I &lt;wrote&gt; &amp; &#34;thought&#34;</textarea>`
 	a := v.send("/post", "status", text).want(403, shown, `action="/login"`, `name="password"`, "been logged out").wantNot(`action="/post"`)
 	if cache := a.header.Get("Cache-Control"); !strings.Contains(cache, "private") {
-		t.Errorf("Cache-Control: %q of a page with a text", cache)
+		t.Errorf("Cache-Control of a page with a draft: %q, want private", cache)
 	}
 	v.send("/login", "username", "ada", "password", "wrong horse", "next", "/home", "status", text).want(422, "Wrong username or password.", shown)
 	back := v.send("/login", "username", "ada", "password", password, "next", "/home", "status", text)
 	back.want(200, shown, `action="/post"`, "re logged in again", "Log out")
 	if ids := back.posts(); len(ids) != 0 {
-		t.Errorf("logging in has posted: %v", ids)
+		t.Errorf("the log-in published posts %v", ids)
 	}
 	v.send("/post", "status", text).want(303, "/home")
 	v.get("/home").want(200, "what I &lt;wrote&gt;").wantNot(shown)
@@ -50,8 +50,8 @@ func TestTextOutlivesTheSession(t *testing.T) {
 	v.do(request, nil).want(403, "another site").wantNot("evil")
 }
 
-// The address of a form shows the page with the form. A page opened before another account logged
-// in, in another tab, does not publish with that account until the user has been told.
+// A page that was opened before another account logged in, in another tab, does not publish with
+// that account until the user has been told.
 func TestPageOfAnotherAccount(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -64,11 +64,11 @@ func TestPageOfAnotherAccount(t *testing.T) {
 	bob.get("/u/bob").want(http.StatusOK, "a secret of ada")
 	post := bob.get("/u/bob").posts()[0]
 	ada.send("/u/bob/"+post+"/reply", "status", "yes", "author", "bob").want(http.StatusUnprocessableEntity, "logged in as @ada")
-	ada.send("/u/bob/"+post+"/reply", "status", "yes").want(http.StatusSeeOther) // a program
+	ada.send("/u/bob/"+post+"/reply", "status", "yes").want(http.StatusSeeOther) // as a program sends it
 }
 
-// The script that keeps drafts learns from the page after a post, and only from that page, that the
-// post was published.
+// The page after a published post, and only that page, tells the draft script that the post was
+// published.
 func TestPublishedIsReported(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -86,16 +86,17 @@ func TestPublishedIsReported(t *testing.T) {
 	} {
 		ada.send(c.path, "status", c.text).want(c.status)
 		if got := strings.Contains(ada.get("/home").body, "data-published"); got != c.isPublished {
-			t.Errorf("%s with %q: the next page says that it was published: %v", c.path, c.text, got)
+			t.Errorf("%s with %q: data-published on the next page: %v, want %v", c.path, c.text, got, c.isPublished)
 		}
 	}
 }
 
+// The path of a form redirects to the page with the form.
 func TestAddressesOfForms(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	v := s.signedUp("ada")
-	v.send("/post", "status", " ").want(422) // and its address stays /post
+	v.send("/post", "status", " ").want(422) // the browser stays at /post
 	for path, to := range map[string]string{
 		"/post": "/home", "/logout": "/", "/u/ben/follow": "/u/ben", "/u/ben/unfollow": "/u/ben",
 	} {
@@ -109,7 +110,7 @@ func TestAddressesOfForms(t *testing.T) {
 	}
 }
 
-// A form that does not arrive is an error.
+// A form that arrives too slowly is refused with status 408.
 func TestSlowForm(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -141,7 +142,7 @@ func TestSlowForm(t *testing.T) {
 	}
 }
 
-// A client that closes its side early does not get a success status.
+// A form that is cut off is refused with status 400.
 func TestShortForm(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -163,7 +164,7 @@ func TestShortForm(t *testing.T) {
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusBadRequest {
-		t.Errorf("status %d", response.StatusCode)
+		t.Errorf("status %d, want 400", response.StatusCode)
 	}
 }
 

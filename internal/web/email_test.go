@@ -36,12 +36,13 @@ func (v *visitor) confirmAddress(server *mailtest.Server, address string) {
 	link := server.Wait(v.site.t, n+1).Link("/confirm/")
 	v.site.visitor().get(link).want(200, "Confirm your address", address)
 	v.site.visitor().send(link).want(200, "Your address is confirmed")
-	// The response may be lost, and people click twice.
+	// Confirming again succeeds, because the response may be lost or the user may click twice.
 	v.site.visitor().send(link).want(200, "Your address is confirmed")
 	v.get(link).want(200, "Your address is confirmed").wantNot("<form method=\"post\" action=\"" + link)
 }
 
-// From setting an address to a new password and the end of digests, without scripts.
+// TestMailPages sets and confirms an address, turns on digests, resets the password and removes the
+// address, without scripts.
 func TestMailPages(t *testing.T) {
 	t.Parallel()
 	s, server := mailing(t, app.Options{})
@@ -68,18 +69,18 @@ func TestMailPages(t *testing.T) {
 	visitor.get("/login?reset=ada").want(200, "Your new password is set.", `value="ada"`)
 	ada.get("/settings/email").want(303, "/login")
 	if m := server.Wait(t, 3); m.Header.Get("Subject") != "Your password was changed" {
-		t.Errorf("%+v", m)
+		t.Errorf("mail after the reset: %+v", m)
 	}
 	visitor.send("/login", "username", "ada", "password", "a new password of ada").want(303)
 	visitor.send("/settings/email/remove", "current", "a new password of ada").want(303, "/settings/email?removed")
 	visitor.get("/settings/email").want(200, "No one else sees your address")
 	if m := server.Wait(t, 4); m.To != adaAt || m.Header.Get("Subject") != "Your email address was removed" {
-		t.Errorf("%+v", m)
+		t.Errorf("mail after the removal: %+v", m)
 	}
 	// The log contains neither addresses nor secrets of links.
 	for _, secret := range []string{adaAt, "example.net", strings.TrimPrefix(link, "/reset/")} {
 		if strings.Contains(s.log.String(), secret) {
-			t.Errorf("the log has %q:\n%s", secret, s.log)
+			t.Errorf("the log contains %q:\n%s", secret, s.log)
 		}
 	}
 }
@@ -102,11 +103,11 @@ func TestForgotAlike(t *testing.T) {
 		headers = append(headers, r.body+strings.ReplaceAll(eve.get("/settings/email").body, address, "ADDRESS"))
 	}
 	if len(slices.Compact(pages)) != 1 || len(slices.Compact(headers)) != 1 {
-		t.Errorf("%q", pages)
+		t.Errorf("the responses differ: %q, %q", pages, headers)
 	}
 }
 
-// The address is on no page of others. Digests end without a session, as mail programs do it.
+// No page shows the address to others. A mail program can end digests without a session.
 func TestAddressIsPrivate(t *testing.T) {
 	t.Parallel()
 	s, server := mailing(t, app.Options{})
@@ -117,18 +118,18 @@ func TestAddressIsPrivate(t *testing.T) {
 	for _, v := range []*visitor{ben, s.visitor(), s.signedUpAs("mona", 2)} {
 		for _, path := range []string{"/u/ada", "/u/ada.json", "/u/ada.atom", "/timeline", "/timeline.json", "/search?q=" + adaAt, "/suggest?q=ada", "/u/ada/followers", "/explore/people", "/moderation/case?of=user:1", "/about", "/settings/email"} {
 			if body := v.get(path).body; strings.Contains(strings.ReplaceAll(body, `value="`+adaAt+`"`, ""), "<strong>"+adaAt) || path != "/search?q="+adaAt && strings.Contains(body, adaAt) {
-				t.Errorf("%s has the address", path)
+				t.Errorf("%s shows the address", path)
 			}
 		}
 	}
 	rec, err := s.social.Email.Get(t.Context(), s.user("ada").ID)
 	if err != nil || rec.Due == nil {
-		t.Fatalf("%+v, %v", rec, err)
+		t.Fatalf("address = %+v, %v; want digests", rec, err)
 	}
 	link := "/unsubscribe/1." + rec.Stop
 	s.visitor().get(link).want(200, "Stop the daily emails?")
 	if rec, _ = s.social.Email.Get(t.Context(), rec.ID); rec.Due == nil {
-		t.Error("opening the link ends the digests")
+		t.Error("opening the link ended the digests")
 	}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.http.URL+link, strings.NewReader("List-Unsubscribe=One-Click"))
 	if err != nil {
@@ -137,12 +138,12 @@ func TestAddressIsPrivate(t *testing.T) {
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	s.visitor().do(req, nil).want(200, "You won&#39;t get any more daily emails")
 	if rec, _ = s.social.Email.Get(t.Context(), rec.ID); rec.Due != nil {
-		t.Error("the digests go on")
+		t.Error("POST to the link did not end the digests")
 	}
 	s.visitor().get("/unsubscribe/1.x").want(404)
 	r := s.visitor().get(link)
 	if r.header.Get("Cache-Control") != "no-store" || r.header.Get("Referrer-Policy") != "strict-origin" {
-		t.Errorf("%v", r.header)
+		t.Errorf("header of the unsubscribe page: %v", r.header)
 	}
 }
 
@@ -157,7 +158,7 @@ func TestForgotLimit(t *testing.T) {
 	v.send("/forgot", "account", "nobody").want(429)
 }
 
-// A site without a mail server has none of these pages and no links to them.
+// A site without a mail server has no pages about mail and no links to them.
 func TestNoMail(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -167,10 +168,10 @@ func TestNoMail(t *testing.T) {
 	}
 	for _, path := range []string{"/settings/profile", "/settings/security"} {
 		if strings.Contains(ada.get(path).body, "/settings/email") {
-			t.Errorf("%s leads to the page", path)
+			t.Errorf("%s links to /settings/email", path)
 		}
 	}
 	if strings.Contains(s.visitor().get("/login").body, "/forgot") {
-		t.Error("/login leads to the page")
+		t.Error("/login links to /forgot")
 	}
 }

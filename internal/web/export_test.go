@@ -7,7 +7,7 @@ import (
 	"retwis/internal/web/httpserver"
 )
 
-// Secrets returns the prefixes of paths before a secret.
+// Secrets returns the prefixes of paths that end with a secret.
 func (s *Server) Secrets() []string { return s.access.Secret }
 
 // Patterns returns the routes of the site.
@@ -26,7 +26,7 @@ func (s *Server) Pattern(r *http.Request) string {
 }
 
 // SetEventTime sets how long a client may take to accept an event.
-func (s *Server) SetEventTime(most time.Duration) { s.handlers.eventTime = most }
+func (s *Server) SetEventTime(limit time.Duration) { s.handlers.eventTime = limit }
 
 // LoggedPath returns a path as a site with these routes logs it.
 func LoggedPath(path string, patterns ...string) string {

@@ -9,9 +9,9 @@ import (
 	"retwis/internal/web/httpserver"
 )
 
-// While a master of a Cluster is down, pages that do not need it, or for which this process has
-// cached its data, are served; all others fail. Once the other masters report that the Cluster is
-// down, no page is served.
+// While a master of a Cluster is down, pages are served if they do not need its data or if the data
+// is cached; all others fail. Once the other masters report that the Cluster is down, no page is
+// served.
 func TestPartOfACluster(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 3)
@@ -33,7 +33,7 @@ func TestPartOfACluster(t *testing.T) {
 	stranger := s.visitor()
 	stranger.get("/timeline").want(200, "hello 3")
 	stranger.get("/search?q=hello").want(200, "person3")
-	cluster.Masters[1].Kill(t) // which has none of the lists that all pages show
+	cluster.Masters[1].Kill(t) // Masters[1] has none of the lists that all pages show
 	// Every search needs a part of the index on that master.
 	requests := []func() *response{func() *response { return stranger.get("/search?q=hello") }}
 	for i, v := range people {
@@ -42,7 +42,7 @@ func TestPartOfACluster(t *testing.T) {
 			func() *response { return v.get(fmt.Sprint("/u/person", i)) },
 			func() *response { return v.send("/post", "status", "more") })
 	}
-	away := 0
+	failed := 0
 	for i, a := range stranger.atOnce(requests...) {
 		if i == 0 {
 			a.want(503)
@@ -50,23 +50,23 @@ func TestPartOfACluster(t *testing.T) {
 		if a.status != 503 {
 			continue
 		}
-		if away++; a.header.Get("Retry-After") == "" {
-			t.Error("an error does not say when to come again")
+		if failed++; a.header.Get("Retry-After") == "" {
+			t.Error("an error page has no Retry-After")
 		}
 		if line := s.log.line(t, a.header.Get("X-Request-Id")); !strings.Contains(line, httpserver.ErrSilent.Error()) {
-			t.Errorf("the log says %q", line)
+			t.Errorf("log line %q, want %q", line, httpserver.ErrSilent)
 		}
 	}
-	if away < 2 {
-		t.Error("no page and no post needed the master")
+	if failed < 2 {
+		t.Errorf("%d requests failed, want at least 2", failed)
 	}
 	stranger.get("/home").want(303, "/login")
 	stranger.get("/timeline").want(200, "hello 3")
 
 	coverage("yes")
-	until(t, "readiness says it", func() bool { return stranger.get("/readyz").status == 503 })
+	until(t, "/readyz reports that the Cluster is down", func() bool { return stranger.get("/readyz").status == 503 })
 	other := cluster.Masters[0].Client(t)
-	until(t, "the others say that the Cluster is down", func() bool {
+	until(t, "the other masters report that the Cluster is down", func() bool {
 		info, err := other.Do(t.Context(), other.B().ClusterInfo().Build()).ToString()
 		return err == nil && strings.Contains(info, "cluster_state:fail")
 	})

@@ -10,8 +10,8 @@ import (
 	"retwis/internal/redistest"
 )
 
-// The page after publishing a post shows the post: always, under load, on every page and on other
-// machines (read-your-writes).
+// After publishing a post, its author sees it on every page, under load and on other machines
+// (read-your-writes).
 func TestOwnPostsShow(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -27,11 +27,11 @@ func TestOwnPostsShow(t *testing.T) {
 				wg.Go(func() {
 					user := fmt.Sprintf("%c%d", name[0], i)
 					v := machines[0].signedUp(user)
-					elsewhere := &visitor{site: machines[1], http: v.http}
+					remote := &visitor{site: machines[1], http: v.http}
 					for n := range posts {
 						text := fmt.Sprintf("post %d of %s", n, user)
 						v.send("/post", "status", text).want(303)
-						reader := elsewhere
+						reader := remote
 						if n%2 == 0 {
 							reader = v
 						}
@@ -52,11 +52,11 @@ func TestOwnPostsShow(t *testing.T) {
 
 // newest and oldest return the IDs of the first and last posts on a page, or 0 if the page is
 // empty.
-func newest(a *response) int64 { return number(a.posts(), 0) }
+func newest(a *response) int64 { return idAt(a.posts(), 0) }
 
-func oldest(a *response) int64 { return number(a.posts(), len(a.posts())-1) }
+func oldest(a *response) int64 { return idAt(a.posts(), len(a.posts())-1) }
 
-func number(ids []string, i int) int64 {
+func idAt(ids []string, i int) int64 {
 	if len(ids) == 0 {
 		return 0
 	}

@@ -25,7 +25,8 @@ func TestEmptyPages(t *testing.T) {
 	ben.get("/u/ada/following").want(200, "ada isn&#39;t following anyone yet.")
 }
 
-// Nothing links to a sign-up that is not possible. The sign-up form says what people agree to.
+// No page links to the sign-up form if nobody can sign up. The form names the rules that users
+// agree to.
 func TestSignUpLinks(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -35,7 +36,7 @@ func TestSignUpLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	const agree = `By signing up you agree to the <a target="_blank" href="/rules">rules</a> of this site.`
-	until(t, "the rules to be known", func() bool { return strings.Contains(v.get("/register").body, agree) })
+	until(t, "the rules are known", func() bool { return strings.Contains(v.get("/register").body, agree) })
 	v.get("/").want(200, agree, `href="/register"`)
 	v.get("/login").want(200, `href="/register"`)
 	for _, mode := range []accounts.SignUpMode{accounts.SignUpInvite, accounts.SignUpClosed} {
@@ -43,12 +44,12 @@ func TestSignUpLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, path := range []string{"/", "/login", "/timeline", "/none"} {
-			until(t, "the mode to be seen", func() bool { return !strings.Contains(v.get(path).body, `href="/register"`) })
+			until(t, "the mode is known", func() bool { return !strings.Contains(v.get(path).body, `href="/register"`) })
 		}
 	}
 }
 
-// A trailing slash redirects to the page.
+// A path with a trailing slash redirects to the path without it.
 func TestSlashAtTheEnd(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -59,7 +60,7 @@ func TestSlashAtTheEnd(t *testing.T) {
 	}
 	for _, path := range []string{"/none/", "/u/ada/1/2/3/", "/.//evil.example/"} {
 		if to := v.get(path).header.Get("Location"); strings.Contains(to, "//") {
-			t.Errorf("%s leads to %q", path, to)
+			t.Errorf("%s redirects to %q", path, to)
 		}
 	}
 	v.get("/none/").want(404)

@@ -17,7 +17,7 @@ import (
 )
 
 // Authors who are limited, or have a hidden post, still see their posts on Explore, even if the
-// page is shared.
+// page is cached for all viewers.
 func TestExploreShowsOwnPosts(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -42,7 +42,7 @@ func TestExploreShowsOwnPosts(t *testing.T) {
 	cyd.get("/timeline").want(200).wantNot("by a limited author", "hidden by a moderator")
 }
 
-// forgetFresh makes the visitor's latest change long past.
+// forgetFresh deletes the cookie that marks a recent change by the visitor.
 func (v *visitor) forgetFresh() {
 	v.site.t.Helper()
 	u, err := url.Parse(v.site.http.URL)
@@ -59,8 +59,8 @@ func (s *site) standing(name string, standing social.Standing) {
 	}
 }
 
-// The response to any action on a user who has blocked the viewer is the same as for a user who
-// does not exist.
+// The response to any action on a user who has blocked the viewer is the same as for a missing
+// user.
 func TestBlockersDoNotExist(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -68,28 +68,28 @@ func TestBlockersDoNotExist(t *testing.T) {
 	ada.send("/u/ben/block", "for", "").want(303)
 	_, id := ada.published("blocker", "insults")
 	for _, path := range []string{"", "/followers", "/report", "/" + id, "/" + id + "/report", "/" + id + "/history"} {
-		there, nobody := ben.get("/u/blocker"+path), ben.get("/u/phantom"+path)
-		if there.status != nobody.status || masked(there) != masked(nobody) {
-			t.Errorf("GET /u/blocker%s: %d, and for nobody %d:\n%s\n%s", path, there.status, nobody.status, masked(there), masked(nobody))
+		blocker, missing := ben.get("/u/blocker"+path), ben.get("/u/phantom"+path)
+		if blocker.status != missing.status || masked(blocker) != masked(missing) {
+			t.Errorf("GET /u/blocker%s: %d, for a missing user %d:\n%s\n%s", path, blocker.status, missing.status, masked(blocker), masked(missing))
 		}
 	}
 	for _, act := range []string{"follow", "unfollow", "mute", "unmute", "block", "unblock", "remove"} {
-		there, nobody := ben.send("/u/blocker/"+act), ben.send("/u/phantom/"+act)
-		if there.status != 404 || nobody.status != 404 {
-			t.Errorf("%s: %d, and for nobody %d", act, there.status, nobody.status)
+		blocker, missing := ben.send("/u/blocker/"+act), ben.send("/u/phantom/"+act)
+		if blocker.status != 404 || missing.status != 404 {
+			t.Errorf("%s: %d, for a missing user %d", act, blocker.status, missing.status)
 		}
 	}
 	for _, path := range []string{"/report", "/" + id + "/report"} {
 		for _, kind := range []string{"", "abuse"} {
-			there, nobody := ben.send("/u/blocker"+path, "kind", kind), ben.send("/u/phantom"+path, "kind", kind)
-			if there.status != nobody.status || masked(there) != masked(nobody) {
-				t.Errorf("POST /u/blocker%s: %d, and for nobody %d", path, there.status, nobody.status)
+			blocker, missing := ben.send("/u/blocker"+path, "kind", kind), ben.send("/u/phantom"+path, "kind", kind)
+			if blocker.status != missing.status || masked(blocker) != masked(missing) {
+				t.Errorf("POST /u/blocker%s: %d, for a missing user %d", path, blocker.status, missing.status)
 			}
 		}
 	}
-	// Somebody who is insulted and then blocked can report both.
+	// A user who is insulted and then blocked can report the other user and the post.
 	if n, err := s.social.Reports.OpenReportCount(t.Context()); err != nil || n != 2 {
-		t.Errorf("%d open reports, want those of the person and the post (%v)", n, err)
+		t.Errorf("%d open reports, want 2: about the user and the post (%v)", n, err)
 	}
 	// The same holds for a user that the viewer muted before being blocked.
 	cyd := s.signedUp("cyd")
@@ -121,9 +121,9 @@ func TestBlockedProfiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"", "/replies", "/followers", ".atom"} {
-		there, nobody := ben.get("/u/blocker"+path), ben.get("/u/phantom"+path)
-		if there.status != 404 || masked(there) != masked(nobody) {
-			t.Errorf("GET /u/blocker%s: %d\n%s", path, there.status, masked(there))
+		blocker, missing := ben.get("/u/blocker"+path), ben.get("/u/phantom"+path)
+		if blocker.status != 404 || masked(blocker) != masked(missing) {
+			t.Errorf("GET /u/blocker%s: %d\n%s", path, blocker.status, masked(blocker))
 		}
 	}
 	ada.send("/u/ben/unblock").want(303)
@@ -132,15 +132,14 @@ func TestBlockedProfiles(t *testing.T) {
 	ben.send("/u/blocker/unblock").want(303)
 }
 
-// masked returns a page without the names that identify its user.
+// masked returns the main part of a page with the names of both users replaced.
 func masked(a *response) string {
 	_, body, _ := strings.Cut(a.body, "<main")
 	body, _, _ = strings.Cut(body, "Request ID")
 	return strings.NewReplacer("blocker", "X", "phantom", "X").Replace(body)
 }
 
-// Nobody can follow a suspended account. Short lists of people have as many entries as the counts
-// above them.
+// Nobody can follow a suspended account. The counts on a profile agree with its lists of people.
 func TestNumbersAgreeWithLists(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -169,7 +168,7 @@ func TestNumbersAgreeWithLists(t *testing.T) {
 	number(eve, "ada", "follower", 1)
 }
 
-// A list whose first entries are all hidden does not claim to be empty.
+// A page whose entries are all hidden does not say that the list is empty.
 func TestHiddenPageIsNotEmpty(t *testing.T) {
 	t.Parallel()
 	s := start(t, redistest.DB(t).Client(t), web.Options{}, app.Options{})

@@ -33,7 +33,7 @@ func (v *visitor) upload(path, kind string, file []byte) *response {
 	return v.do(request, err)
 }
 
-// People import a list from a file or a text and see what was not found.
+// Users import a list from a file or a text, and see which names were not found.
 func TestImport(t *testing.T) {
 	t.Parallel()
 	s := on(t, redistest.DB(t).Client(t))

@@ -11,7 +11,8 @@ import (
 	"retwis/internal/web"
 )
 
-// Blanks around a name and a leading @ are ignored: keyboards and password managers add them.
+// Spaces around a name and a leading @ are ignored, because keyboards and password managers add
+// them.
 func TestNamesAsTyped(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -51,7 +52,7 @@ func TestTooManyPrefixes(t *testing.T) {
 	}
 }
 
-// Parts of a search that were not understood are reported, along with the posts found.
+// Parts of a search that cannot be parsed are reported along with the posts found.
 func TestSearchNotes(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -67,7 +68,7 @@ func TestSearchNotes(t *testing.T) {
 	}
 }
 
-// A Host that no browser would send is not an error of the site.
+// An invalid Host header does not cause a server error.
 func TestOddHosts(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -85,7 +86,7 @@ func TestOddHosts(t *testing.T) {
 			request.Header.Set("Sec-Fetch-Site", "same-origin")
 			res, err := s.visitor().http.Do(request)
 			if err != nil {
-				continue // the client refuses it
+				continue // the client refuses the Host
 			}
 			res.Body.Close()
 			if res.StatusCode >= 500 {
@@ -100,7 +101,7 @@ func TestOddHosts(t *testing.T) {
 
 var feedID = regexp.MustCompile(`<id>[^<]*</id>|"id":"[^"]*"`)
 
-// The IDs of feeds do not depend on the address used by the reader. Canonical links use the
+// The IDs of feeds do not depend on the host name in the request. Canonical links use the
 // configured address.
 func TestFeedsByManyNames(t *testing.T) {
 	t.Parallel()
@@ -123,10 +124,10 @@ func TestFeedsByManyNames(t *testing.T) {
 					first = ids
 				}
 				if len(ids) == 0 || !slices.Equal(ids, first) || slices.ContainsFunc(ids, func(id string) bool { return !strings.Contains(id, "urn:uuid:") }) {
-					t.Errorf("%s by %q: ids %q, before %q", path, host, ids, first)
+					t.Errorf("%s with Host %q: ids %q, want %q", path, host, ids, first)
 				}
 				if s == configured && !strings.Contains(res.body, "https://social.example/u/ada/1") {
-					t.Errorf("%s by %q does not link to the configured address:\n%s", path, host, res.body)
+					t.Errorf("%s with Host %q does not link to the configured address:\n%s", path, host, res.body)
 				}
 			}
 		}

@@ -15,7 +15,7 @@ import (
 	"retwis/internal/social"
 )
 
-// in returns the page at a path in a language that the browser asks for.
+// in gets a path with an Accept-Language header.
 func (v *visitor) in(language, path string) *response {
 	v.site.t.Helper()
 	request, err := http.NewRequest(http.MethodGet, v.site.http.URL+path, http.NoBody)
@@ -25,7 +25,7 @@ func (v *visitor) in(language, path string) *response {
 	return v.do(request, err)
 }
 
-// No page in German contains text of the English page, except names and what people have written.
+// No page in German contains text of the English page, except names and texts of users.
 func TestNoEnglishLeft(t *testing.T) {
 	t.Parallel()
 	s, mails := mailing(t, app.Options{})
@@ -50,14 +50,14 @@ func TestNoEnglishLeft(t *testing.T) {
 			for text, where := range texts(t, german.body) {
 				if before[text] != "" && !same[text] && !reported[text] {
 					reported[text] = true
-					t.Errorf("%s, %s: %q in both languages", path, where, text)
+					t.Errorf("%s, %s: %q is the same in both languages", path, where, text)
 				}
 			}
 		}
 	}
 }
 
-// fill creates what pages show, and returns the ID of a post.
+// fill creates the content that pages show, and returns the ID of a post.
 func fill(t *testing.T, s *site, adam, bob *visitor) string {
 	t.Helper()
 	bob.send("/u/adam/follow").want(303)
@@ -100,8 +100,7 @@ func pagesToRead(s *site, id string) []string {
 	return slices.Sorted(maps.Keys(paths))
 }
 
-// sameInBoth returns the texts that are the same in English and German, and those that are not
-// texts of the site.
+// sameInBoth returns the texts that are the same in English and German, and the name Retwis.
 func sameInBoth(t *testing.T) map[string]bool {
 	t.Helper()
 	same := map[string]bool{"Retwis": true}
@@ -121,11 +120,11 @@ func sameInBoth(t *testing.T) map[string]bool {
 	return same
 }
 
-// readOut lists the attributes that people read or hear.
+// readOut lists the attributes that browsers show or read out.
 var readOut = []string{"aria-label", "title", "placeholder", "alt"}
 
-// texts returns the texts of a page that contain a letter, and where each is. It leaves out what
-// people have written: names, tags, links and the bodies of posts.
+// texts returns the texts of a page that contain a letter, with their positions. It leaves out
+// texts of users: names, tags, links and the bodies of posts.
 func texts(t *testing.T, page string) map[string]string {
 	t.Helper()
 	root, err := html.Parse(strings.NewReader(page))
@@ -154,7 +153,7 @@ func texts(t *testing.T, page string) map[string]string {
 					where += "." + strings.ReplaceAll(a.Val, " ", ".")
 				}
 				if a.Key == "lang" && n.Data != "html" {
-					return // written in another language
+					return // text in another language
 				}
 				if slices.Contains(readOut, a.Key) {
 					add(a.Val, where+" "+a.Key)
@@ -179,7 +178,7 @@ func isWritten(text string) bool {
 	return true
 }
 
-// The browser's language is used, or the one that a person has chosen, which is kept.
+// The language is the one that the user has chosen, or else the browser's.
 func TestLanguage(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -201,7 +200,7 @@ func TestLanguage(t *testing.T) {
 	ada.get("/home").want(200, `<html lang="en" dir="ltr" data-theme="dark"`)
 }
 
-// A post shown in one language is also shown in another, and again after a change.
+// A post is shown in each language, before and after a change.
 func TestPostInLanguages(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -217,7 +216,7 @@ func TestPostInLanguages(t *testing.T) {
 	ada.in("en", path).want(200, `aria-label="Undo like, 1 like"`)
 }
 
-// Mails are in the language in which the address was set.
+// Mails are in the language that the user had when setting the address.
 func TestMailInLanguage(t *testing.T) {
 	t.Parallel()
 	s, mails := mailing(t, app.Options{})

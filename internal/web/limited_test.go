@@ -21,8 +21,8 @@ import (
 	"retwis/internal/web"
 )
 
-// limitedSite returns a site with only the limits in changes. X-Forwarded-For sets the address of a
-// request.
+// limitedSite returns a site with only the limits in changes. The site takes the address of a
+// client from X-Forwarded-For.
 func limitedSite(t *testing.T, changes ...string) *site {
 	t.Helper()
 	config := limits.Off()
@@ -51,10 +51,10 @@ func (f forwarded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return f.RoundTripper.RoundTrip(r)
 }
 
-func (a *response) retryAfter(t *testing.T, most int) {
+func (a *response) retryAfter(t *testing.T, limit int) {
 	t.Helper()
-	if n, err := strconv.Atoi(a.header.Get("Retry-After")); err != nil || n < 1 || n > most {
-		t.Errorf("Retry-After is %q, want 1 to %d", a.header.Get("Retry-After"), most)
+	if n, err := strconv.Atoi(a.header.Get("Retry-After")); err != nil || n < 1 || n > limit {
+		t.Errorf("Retry-After is %q, want 1 to %d", a.header.Get("Retry-After"), limit)
 	}
 }
 
@@ -92,7 +92,7 @@ func (s *site) metrics() string {
 	return recorder.Body.String()
 }
 
-// Every one-click action has its own limit.
+// Each kind of one-click action has its own limit.
 func TestActLimits(t *testing.T) {
 	t.Parallel()
 	s := limitedSite(t, "like=2/1h", "repost=1/1h", "follow=2/1h", "profile=1/1h")
@@ -132,12 +132,12 @@ func TestLoginLimit(t *testing.T) {
 	a := guess(stranger, "aDA").want(429, "Too many attempts", "again in 20 minutes", "my text</textarea>", `value="aDA"`)
 	a.retryAfter(t, 1200)
 	stranger.send("/login", "username", "ada", "password", password).want(429)
-	for range 3 { // it does not reveal whether such an account exists
+	for range 3 { // the same limit applies to missing accounts
 		guess(stranger, "nobody").want(422)
 	}
 	guess(stranger, "nobody").want(429)
 	owner.send("/login", "username", "ada", "password", password).want(303)
-	// Strangers at many addresses run into the limit of the account; the owner does not.
+	// Strangers at many addresses reach the limit of the account; the owner can still log in.
 	for i := range 5 {
 		guess(s.visitor().at(fmt.Sprintf("2001:db8:%d::1", i)), "ada").want(422)
 	}
@@ -154,8 +154,8 @@ func TestLoginLimit(t *testing.T) {
 	guess(mixed.visitor().at("2001:db8:0:1::1"), "ada").want(422)
 }
 
-// A correct password that does not let somebody in does not count, and a passkey gives no tries
-// back.
+// A correct password of a suspended user does not count, and a log-in with a passkey does not reset
+// the count.
 func TestOnlyWrongPasswordsCount(t *testing.T) {
 	t.Parallel()
 	s := limitedSite(t, "login=2/1h", "login-address=2/1h")
@@ -193,8 +193,8 @@ func TestDeletionLimit(t *testing.T) {
 	}
 }
 
-// Where the password of a session is needed, only wrong passwords count, and not other errors in
-// the form before or after the comparison.
+// In forms that need the current password, only wrong passwords count, not other errors in the
+// form.
 func TestOnlyWrongPasswordsOfSettingsCount(t *testing.T) {
 	t.Parallel()
 	config := limits.Off()
@@ -292,7 +292,7 @@ func TestSignUpAgain(t *testing.T) {
 	for range 4 {
 		join(s.visitor(), "ada", "another horse").want(422, "That username is taken.")
 	}
-	join(s.visitor(), "ada", password).want(422, "That username is taken.") // guessed too late
+	join(s.visitor(), "ada", password).want(422, "That username is taken.") // no tries are left
 	later.Store(int64(time.Hour))
 	join(s.visitor(), "ben", password).want(422, "That username is taken.")
 	log := s.log.String()
@@ -321,7 +321,7 @@ func TestNewcomers(t *testing.T) {
 	s.visitor().get("/u/robot4").want(200)
 }
 
-// Behind an unconfigured proxy, clients are not all locked out together.
+// Clients behind an unconfigured proxy are not limited together.
 func TestUnknownProxy(t *testing.T) {
 	t.Parallel()
 	config := limits.Off()
@@ -335,7 +335,7 @@ func TestUnknownProxy(t *testing.T) {
 	s.signedUp("direct")
 	s.visitor().send("/register", "username", "again", "password", password, "password2", password).want(429)
 	if n := strings.Count(s.log.String(), "--trusted-proxies"); n != 1 {
-		t.Errorf("%d warnings: %s", n, s.log)
+		t.Errorf("%d warnings, want 1: %s", n, s.log)
 	}
 }
 
@@ -354,6 +354,6 @@ func TestLimitsFailOpen(t *testing.T) {
 	}
 	ada.send("/post", "status", "three").want(303)
 	if metrics := s.metrics(); !strings.Contains(metrics, "retwis_limits_unchecked_total 1") {
-		t.Errorf("the metrics do not count it")
+		t.Errorf("the metrics do not count the unchecked limit")
 	}
 }

@@ -88,22 +88,22 @@ func (c *linked) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// A machine may learn of a change on another machine late and show the old page meanwhile, except
+// Until an invalidation message of another machine arrives, a machine may show the old page, except
 // to the user who made the change.
 func TestOwnPostShowsBeforeInvalidation(t *testing.T) {
 	t.Parallel()
-	// A private server: invalidation is by key name only, so tests in other databases would be
-	// noticed here.
+	// Invalidation messages name keys only, so on a shared server those of other tests would arrive
+	// here.
 	db := redistest.Own(t)
-	here := on(t, db.Client(t))
+	local := on(t, db.Client(t))
 	l, client := delayed(t, db)
-	there := on(t, client)
-	author := here.signedUp("ada")
+	remote := on(t, client)
+	author := local.signedUp("ada")
 	author.send("/post", "status", "the first").want(303)
 	author.send("/logout").want(303)
 	author.send("/login", "username", "ada", "password", password).want(303)
 
-	elsewhere, stranger := &visitor{site: there, http: author.http}, there.visitor()
+	remoteAuthor, stranger := &visitor{site: remote, http: author.http}, remote.visitor()
 	for _, path := range []string{"/u/ada", "/timeline"} {
 		stranger.get(path).want(200, "the first")
 	}
@@ -115,10 +115,10 @@ func TestOwnPostShowsBeforeInvalidation(t *testing.T) {
 			stranger.get(known).want(200, "the first").wantNot(text)
 		}
 		page := make(chan *response)
-		go func() { page <- elsewhere.get(path) }()
+		go func() { page <- remoteAuthor.get(path) }()
 		select {
 		case a := <-page:
-			t.Fatalf("%s was answered from memory: %s", path, shorten(a.body))
+			t.Fatalf("%s was answered from the cache: %s", path, shorten(a.body))
 		case <-l.asked:
 			l.release()
 		}

@@ -7,7 +7,7 @@ import (
 
 var listLink = regexp.MustCompile(`/lists/([a-z0-9]+)`)
 
-// Lists work entirely with forms, and only for their owner.
+// Lists work with forms alone, and only for their owner.
 func TestLists(t *testing.T) {
 	t.Parallel()
 	s := setup(t)

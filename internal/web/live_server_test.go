@@ -24,8 +24,8 @@ func TestLiveOutlastsTimeouts(t *testing.T) {
 			s := with(t, db, web.Options{
 				Timeout: time.Second, Live: live.Options{Heartbeat: 3 * time.Second},
 			})
-			s.server.SetEventTime(2 * time.Second) // less than between two keep-alives
-			ada := on(t, db).signedUp("ada")       // where a request may take longer
+			s.server.SetEventTime(2 * time.Second) // shorter than the heartbeat
+			ada := on(t, db).signedUp("ada")       // a site with the default timeout
 			server := httptest.NewUnstartedServer(nil)
 			server.Config = httpserver.New(s.server.Handler(), nil)
 			server.Config.ReadTimeout, server.Config.WriteTimeout = time.Second, time.Second
@@ -41,11 +41,11 @@ func TestLiveOutlastsTimeouts(t *testing.T) {
 			v := &visitor{site: &site{t: t, http: server}, http: client}
 			e := v.follow("on=timeline", "")
 			if got := e.next(""); got.id == "" {
-				t.Errorf("a sign of life without a place: %v", got)
+				t.Errorf("heartbeat without an ID: %v", got)
 			}
 			ada.send("/post", "status", "text").want(303)
 			if got := e.next("posts"); got.data != "1" {
-				t.Errorf("%q is new", got.data)
+				t.Errorf("new posts %q, want 1", got.data)
 			}
 			// An announced shutdown ends the stream.
 			s.server.CloseEvents()
@@ -71,9 +71,9 @@ func TestLiveLimit(t *testing.T) {
 		return strings.Contains(metrics.Body.String(), "\nretwis_live_connections "+want+"\n")
 	}
 	if !connections("1") {
-		t.Error("the metrics do not have the open connection")
+		t.Error("the metrics do not count the open connection")
 	}
-	// A client that has disconnected makes room.
+	// A connection is free again after its client has disconnected.
 	e.stop()
-	until(t, "the connection of a client that has gone is closed", func() bool { return connections("0") })
+	until(t, "the connection of the disconnected client is closed", func() bool { return connections("0") })
 }

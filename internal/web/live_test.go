@@ -17,7 +17,7 @@ import (
 type events struct {
 	t    testing.TB
 	got  chan event
-	kept []event // of other kinds than the requested one
+	kept []event // events of other kinds, which next has skipped
 	stop func()
 }
 
@@ -44,21 +44,21 @@ func (v *visitor) follow(query, since string) *events {
 	v.site.t.Cleanup(e.stop)
 	go func() {
 		defer close(e.got)
-		var one event
+		var current event
 		for lines := bufio.NewScanner(response.Body); lines.Scan(); {
 			name, value, _ := strings.Cut(lines.Text(), ": ")
 			switch name {
 			case "id":
-				one.id = value
+				current.id = value
 			case "event":
-				one.kind = value
+				current.kind = value
 			case "data":
-				one.data = value
+				current.data = value
 			case "":
-				if one != (event{}) {
-					e.got <- one
+				if current != (event{}) {
+					e.got <- current
 				}
-				one = event{}
+				current = event{}
 			}
 		}
 	}()
@@ -80,11 +80,11 @@ func (e *events) next(kind string) event {
 		}
 		e.kept = append(e.kept, ev)
 	}
-	e.t.Fatalf("the events ended before one of the kind %q", kind)
+	e.t.Fatalf("the stream ended before an event of the kind %q", kind)
 	return event{}
 }
 
-// until waits for an event.
+// until waits for an event of a kind with the given data.
 func (e *events) until(kind, data string) {
 	e.t.Helper()
 	for e.next(kind).data != data {
@@ -92,7 +92,7 @@ func (e *events) until(kind, data string) {
 	}
 }
 
-// A client with too many open pages is refused, which is not an error of the site.
+// A client with too many open pages is refused, which is not logged as an error.
 func TestTooManyPages(t *testing.T) {
 	t.Parallel()
 	db := reach(t, redistest.DB(t).URL())
@@ -122,7 +122,7 @@ func TestLive(t *testing.T) {
 	}
 	tag, profile := stranger.follow("on=tag:"+url.QueryEscape("REDIS")+"&ids="+first, ""), stranger.follow("on=profile:1&ids="+first, "")
 	for _, e := range []*events{tag, profile} {
-		e.next("counts") // the connection is registered now, which it is not when its response begins
+		e.next("counts") // the connection is registered before its first event
 	}
 	ada.send("/post", "status", "the second #redis").want(303)
 	second := ada.get("/u/ada").posts()[0]
@@ -130,18 +130,18 @@ func TestLive(t *testing.T) {
 	for name, e := range map[string]*events{"home": home, "timeline": timeline, "tag": tag, "profile": profile} {
 		got := e.next("posts")
 		if got.data != second {
-			t.Errorf("%s: %q is new, want %q", name, got.data, second)
+			t.Errorf("%s: new posts %q, want %q", name, got.data, second)
 		}
 		last = got.id
 	}
 
-	// Events that occurred while nobody listened are sent to the next connection.
+	// Events that occurred while the page was disconnected are sent to the next connection.
 	home.stop()
 	ada.send("/post", "status", "the third").want(303)
 	ada.send("/post", "status", "the fourth").want(303)
 	posts := ada.get("/u/ada").posts()
 	if got := bob.follow("on=home", last).next("posts"); got.data != posts[1]+","+posts[0] {
-		t.Errorf("missed %q, want %s,%s", got.data, posts[1], posts[0])
+		t.Errorf("missed events %q, want %s,%s", got.data, posts[1], posts[0])
 	}
 
 	bob.send("/u/ada/" + second + "/like").want(303)

@@ -28,7 +28,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	redistest.Parallel(4) // tests that wait for something leave the CPUs to others
+	redistest.Parallel(4) // waiting tests leave the CPUs to others
 	request.SidebarPatience = time.Minute
 	redistest.Main(m)
 }
@@ -73,7 +73,7 @@ func setup(t testing.TB) *site {
 	return serving(t, reach(t, redistest.DB(t).URL()))
 }
 
-// serving returns a site with all the caches of a serving process.
+// serving returns a site with all caches of a process of retwis serve.
 func serving(t testing.TB, db *store.Store) *site {
 	t.Helper()
 	return start(t, db.Client(), web.Options{}, app.Options{Invalidations: db.Invalidations()})
@@ -131,7 +131,7 @@ func (s *site) visitor() *visitor {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	transport := &http.Transport{DisableCompression: true} // what is logged is what is sent
+	transport := &http.Transport{DisableCompression: true} // the size in the log is that of the body
 	s.t.Cleanup(transport.CloseIdleConnections)
 	return &visitor{site: s, http: &http.Client{
 		Jar: jar, Transport: transport,

@@ -20,8 +20,8 @@ func (s *site) audited() int64 {
 	return n
 }
 
-// Actions that change nothing are not in the audit log, however often and with however much text
-// they are sent: one moderator could push out everyone else's decisions.
+// Actions that change nothing are not added to the audit log, whatever their number and texts.
+// Otherwise one moderator could push out the decisions of others.
 func TestAuditHasDecisionsOnly(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -33,12 +33,12 @@ func TestAuditHasDecisionsOnly(t *testing.T) {
 	adds := func(what string, n int64) {
 		t.Helper()
 		if got := s.audited() - start; got != n {
-			t.Errorf("%s: %d entries of the audit log, want %d", what, got, n)
+			t.Errorf("%s: %d new entries in the audit log, want %d", what, got, n)
 		}
 		start = s.audited()
 	}
 	mona.send("/settings/invites/end", "invitation", strings.Repeat("a", 50_000)).want(303)
-	adds("revoke an invitation that does not exist", 0)
+	adds("end a missing invitation", 0)
 	mona.send("/settings/invites", "uses", "0", "hours", "24").want(422)
 	mona.send("/settings/invites", "uses", "1", "hours", "24", "note", strings.Repeat("a", 900)).want(422)
 	adds("an invitation that is refused", 0)
@@ -56,7 +56,7 @@ func TestAuditHasDecisionsOnly(t *testing.T) {
 	for range 3 {
 		mona.send("/moderation/decide", "of", post, "action", "unhide").want(303)
 	}
-	adds("show it again three times", 1)
+	adds("unhide a post three times", 1)
 	mona.send("/moderation/decide", "of", person, "action", "restore").want(303)
 	adds("restore a person in good standing", 0)
 	for range 3 {
@@ -93,14 +93,14 @@ func TestModeratorsAreLimited(t *testing.T) {
 					status = mona.send(path, "of", target, "action", []string{"limit", "restore"}[i%2]).status
 				}
 				if refused := status == http.StatusTooManyRequests; refused != (i == 3) {
-					t.Errorf("%s the %s time: %d", path, fmt.Sprint(i+1), status)
+					t.Errorf("%s, request %s: status %d", path, fmt.Sprint(i+1), status)
 				}
 			}
 		})
 	}
 }
 
-// Somebody who has taken over an account cannot empty it in a moment.
+// Deletions are limited, so that an attacker with an open session cannot delete all posts at once.
 func TestDeleteIsLimited(t *testing.T) {
 	t.Parallel()
 	s := limitedSite(t, "delete=1/1h")

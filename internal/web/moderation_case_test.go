@@ -8,8 +8,8 @@ import (
 	"retwis/internal/social/audit"
 )
 
-// A case shows what is known about the person: the profile, the counts, earlier decisions, the
-// latest posts and the other open reports.
+// A case shows the person's profile, counts, earlier decisions, latest posts and other open
+// reports.
 func TestCaseOfPerson(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -31,19 +31,19 @@ func TestCaseOfPerson(t *testing.T) {
 		"Latest posts", "post &lt;i&gt;f", "no restrictions").
 		wantNot("of somebody else", "post &lt;i&gt;z")
 	if strings.Contains(page.body, "/moderation/case?of=user") && strings.Contains(page.body, ">The account<") {
-		t.Error("a case is among the others about the person")
+		t.Error("the case is listed among the other open reports")
 	}
 	if n := strings.Count(page.body, `<article`); n != 5 {
 		t.Errorf("%d posts of the person, want 5", n)
 	}
 	page = mona.get("/moderation/case?of=post:"+ids[5]).want(200, "3 open reports", ">The account</a>", "post &lt;i&gt;b</a>")
 	if n := strings.Count(page.body, `id="p`+ids[5]+`"`); n != 1 {
-		t.Errorf("the post of a case is %d times on its page", n)
+		t.Errorf("the post of the case appears %d times, want 1", n)
 	}
 	mona.send("/moderation/decide", "of", person, "action", "limit").want(303)
 	mona.send("/moderation/decide", "of", person, "action", "restore").want(303)
 	mona.get("/moderation/case?of="+person).want(200, "1 decision in 30 days", "limited or suspended 1 time<").wantNot("never limited")
-	// A case does not tell its author, who is not a moderator, who has reported it.
+	// The author, who is not a moderator, cannot see the case.
 	author.get("/moderation/case?of=post:" + ids[0]).want(404)
 }
 
@@ -73,7 +73,7 @@ func TestDecideAndNext(t *testing.T) {
 	mona.get(at(0)+"&done=unhide").want(200, "The post is shown again.").wantNot("Report closed")
 	mona.get(at(0)+"&done=%3Cb%3E").want(200).wantNot("<b>", "&lt;b&gt;")
 
-	// After an error, what was typed is in the form again.
+	// After an error the form keeps what was typed.
 	mona.send("/moderation/decide", "of", "post:"+ids[0], "action", "fly", "message", "typed <b>", "note", "noted").want(422, "typed &lt;b&gt;</textarea>", "noted</textarea>")
 
 	// The author and the reporter are notified; the author does not learn who reported.
@@ -85,8 +85,8 @@ func TestDecideAndNext(t *testing.T) {
 	author.get("/notifications").want(200, "A moderator limited your account:", "Too &lt;b&gt;much.")
 }
 
-// The rules of the site are reasons for a report. A moderator sees the rule as it was and can send
-// it to the person.
+// The rules of the site are reasons for a report. A moderator sees the reported rule as it was and
+// can send it to the person.
 func TestReportOfRule(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -117,7 +117,7 @@ func TestReportOfRule(t *testing.T) {
 	mona.get("/moderation/case?of=post:"+id+"&rule=9").want(200, "This breaks rule 2:")
 }
 
-// between returns the first text between two others, or "" if there is none.
+// between returns the text between the first from and the next to, or "" if from does not occur.
 func between(text, from, to string) string {
 	_, rest, _ := strings.Cut(text, from)
 	found, _, _ := strings.Cut(rest, to)

@@ -94,7 +94,7 @@ func TestModeration(t *testing.T) {
 		t.Error("the public timeline has a post of a limited person")
 	}
 
-	// Permissions.
+	// Moderators cannot decide about other moderators, about themselves, or about unknown targets.
 	first.send("/moderation/decide", "of", audit.UserTarget(s.user("second").ID), "action", "suspend").want(403)
 	first.send("/moderation/decide", "of", audit.UserTarget(s.user("first").ID), "action", "restore").want(403)
 	first.get("/moderation/case?of=user:99999").want(404)
@@ -102,8 +102,8 @@ func TestModeration(t *testing.T) {
 	first.get("/moderation/case").want(404)
 }
 
-// A reported post that its author deletes remains a post, with its text, for moderators. People
-// with the form open can still report it.
+// Moderators still see a reported post, with its text, after its author has deleted it. Users who
+// have the form open can still report the post.
 func TestReportOfDeletedPost(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -127,8 +127,8 @@ func TestReportOfDeletedPost(t *testing.T) {
 // Only moderators and the author see hidden content on any page.
 func TestWalkHidden(t *testing.T) {
 	t.Parallel()
-	for _, what := range []string{"suspended", "hidden"} {
-		t.Run(what, func(t *testing.T) {
+	for _, state := range []string{"suspended", "hidden"} {
+		t.Run(state, func(t *testing.T) {
 			t.Parallel()
 			s := setup(t)
 			author, follower, moderator := s.signedUp("author"), s.signedUp("follower"), s.signedUp("mona")
@@ -140,7 +140,7 @@ func TestWalkHidden(t *testing.T) {
 			follower.send("/u/author/" + id + "/like").want(303)
 			follower.send("/u/author/" + id + "/bookmark").want(303)
 			action, target := "hide", "post:"+id
-			if what == "suspended" {
+			if state == "suspended" {
 				action, target = "suspend", audit.UserTarget(s.user("author").ID)
 			}
 			moderator.send("/moderation/decide", "of", target, "action", action).want(303)
@@ -155,13 +155,13 @@ func TestWalkHidden(t *testing.T) {
 					for _, path := range others {
 						a := v.get(path)
 						if strings.Contains(a.body, "the text of") {
-							t.Errorf("a %s reads the text at %s", name, path)
+							t.Errorf("a %s sees the text at %s", name, path)
 						}
 						if a.status >= 500 {
 							t.Errorf("a %s at %s: status %d", name, path, a.status)
 						}
-						if what == "suspended" && strings.Contains(a.body, "@author") {
-							t.Errorf("a %s finds the name at %s", name, path)
+						if state == "suspended" && strings.Contains(a.body, "@author") {
+							t.Errorf("a %s sees the name at %s", name, path)
 						}
 					}
 				}

@@ -36,9 +36,10 @@ import (
 	"retwis/internal/web/httpserver"
 )
 
-// unreached are the routes that random requests cannot get to respond with a page or a redirect.
+// unreached maps the routes that random requests cannot get to respond with a page or a redirect to
+// the reason.
 var unreached = map[string]string{
-	"/":                                       "no page",
+	"/":                                       "serves no page",
 	"GET /static/{file}":                      "serves files whose name has their checksum: see package static",
 	"POST /login/passkey":                     "takes a signature: see package auth",
 	"POST /login/code":                        "takes a code of an app: see TestSecondFactor",
@@ -49,10 +50,10 @@ var unreached = map[string]string{
 	"POST /settings/security/passkeys-remove": "for accounts with a passkey",
 }
 
-// oddMarkup is part of values. A page that contains it verbatim does not escape them.
+// oddMarkup is part of some values. A page that contains it verbatim has not escaped a value.
 const oddMarkup = `<zq a="1">`
 
-// oddRequest is a request to be modified and sent. Its parts are as on the wire.
+// oddRequest is a request to be modified and sent. Only query and form are escaped when it is sent.
 type oddRequest struct {
 	method, path string
 	query, form  []oddField
@@ -124,8 +125,8 @@ func multipartOf(fields []oddField) string {
 	return b.String() + "--zq--\r\n"
 }
 
-// oddSite is a site with something for every route, and what it has shown so far: the links and
-// forms of its pages lead to requests that it accepts.
+// oddSite is a site with content for every route. It collects the links and forms of its pages,
+// which lead to requests that the site accepts.
 type oddSite struct {
 	*site
 	rng     *rand.Rand
@@ -179,11 +180,11 @@ func (l *errorLines) take() []string {
 	return lines
 }
 
-// TestOddRequests sends random requests to every route of a site, as every kind of person. None of
-// them causes an error of the site, and eventually every route is reached.
+// TestOddRequests sends random requests to every route of a site, as every kind of person. No
+// request causes a server error, and eventually every route is reached.
 func TestOddRequests(t *testing.T) {
 	t.Parallel()
-	seeds, each := redistest.Cases(1, 40), redistest.Cases(500, 5_000)
+	seeds, requests := redistest.Cases(1, 40), redistest.Cases(500, 5_000)
 	var mu sync.Mutex
 	reached := map[string]bool{}
 	patterns := setup(t).server.Patterns()
@@ -193,7 +194,7 @@ func TestOddRequests(t *testing.T) {
 				t.Parallel()
 				s := newOddSite(t, seed)
 				s.visitAll()
-				for range each {
+				for range requests {
 					s.send(s.people[s.rng.IntN(len(s.people))], s.change(s.draw()))
 				}
 				t.Logf("%d requests", s.sent)
@@ -297,7 +298,8 @@ func (s *oddSite) readMails() {
 	link(2, "/reset/")
 }
 
-// leaver deletes accounts. The others stay, because requests are about their posts.
+// leaver is the only person whose requests may delete the account. The other accounts stay, because
+// requests refer to their posts.
 const leaver = "leaver"
 
 // enabled makes the log accept all levels.
@@ -315,7 +317,7 @@ func fieldsOf(query string) (fields []oddField) {
 	return fields
 }
 
-// enter gives a person an account and a session, or another account if they have lost theirs.
+// enter gives a person a session, with a new account if the person has none or has lost it.
 func (s *oddSite) enter(p *oddPerson) {
 	s.t.Helper()
 	p.cookies = map[string]string{}
@@ -345,12 +347,12 @@ func (s *oddSite) enter(p *oddPerson) {
 	}
 }
 
-// visitAll visits every route as everybody. Routes that were not reached are tried again with what
-// other pages have shown by then.
+// visitAll visits every route as each person. Routes that were not reached are tried again with
+// requests collected from pages in the meantime.
 func (s *oddSite) visitAll() {
 	for round := range 2 {
 		patterns := slices.Sorted(maps.Keys(s.known))
-		// Moderators delete posts and block words.
+		// Moderation comes last, because moderators delete posts and block words.
 		slices.SortStableFunc(patterns, func(a, b string) int {
 			return cmp.Compare(strings.Count(a, "/moderation"), strings.Count(b, "/moderation"))
 		})
@@ -373,8 +375,8 @@ func (s *oddSite) visitAll() {
 // draw returns a request for a random route.
 func (s *oddSite) draw() oddRequest {
 	patterns := slices.Sorted(maps.Keys(s.known))
-	of := s.known[patterns[s.rng.IntN(len(patterns))]]
-	return of[s.rng.IntN(len(of))]
+	requests := s.known[patterns[s.rng.IntN(len(patterns))]]
+	return requests[s.rng.IntN(len(requests))]
 }
 
 // send sends a request and checks the response.
@@ -389,7 +391,7 @@ func (s *oddSite) send(p *oddPerson, r oddRequest) {
 	why, log := "", s.errors.take()
 	switch {
 	case res != nil && res.StatusCode == http.StatusBadRequest && errors.Is(err, syscall.ECONNRESET):
-		return // net/http reads no more of a request that is malformed
+		return // net/http stops reading a malformed request
 	case err != nil:
 		why = err.Error()
 	case res.StatusCode >= 500:
@@ -399,10 +401,10 @@ func (s *oddSite) send(p *oddPerson, r oddRequest) {
 	case strings.Contains(body, oddMarkup) && strings.HasPrefix(res.Header.Get("Content-Type"), "text/html"):
 		why = "markup is not escaped"
 	case res.Header.Get("X-Zq") != "":
-		why = "a value ends a header"
+		why = "a value has ended a header line"
 	}
 	if why != "" {
-		s.t.Errorf("%s: %s\nRepeat it as %q: printf '%%b' %s | nc -N HOST PORT\n%s", why, strings.Join(log, "\n"), p.name, octal(sent), shorten(body))
+		s.t.Errorf("%s: %s\nRepeat the request as %q: printf '%%b' %s | nc -N HOST PORT\n%s", why, strings.Join(log, "\n"), p.name, octal(sent), shorten(body))
 		return
 	}
 	for _, c := range res.Cookies() {
@@ -433,7 +435,7 @@ func (s *oddSite) exchange(sent string, r oddRequest) (*http.Response, string, e
 	defer conn.Close()
 	var writing sync.WaitGroup
 	defer writing.Wait()
-	defer conn.Close() // ends writing what the site does not read
+	defer conn.Close() // unblocks a write that the site does not read
 	writing.Go(func() {
 		_, _ = io.WriteString(conn, sent)
 		if r.length > 0 { // the rest of the body never arrives
@@ -550,9 +552,9 @@ func attribute(n *html.Node, name string) string {
 	return ""
 }
 
-// keep adds a request to those of its route.
+// keep adds a request to the known requests of its route.
 func (s *oddSite) keep(r oddRequest) {
-	const most = 12
+	const limit = 12
 	for segment := range strings.SplitSeq(r.path, "/") {
 		s.value(segment)
 	}
@@ -560,29 +562,29 @@ func (s *oddSite) keep(r oddRequest) {
 		s.value(f.value)
 	}
 	pattern := s.pattern(r.method, r.path)
-	if of := s.known[pattern]; len(of) < most {
-		s.known[pattern] = append(of, r)
+	if requests := s.known[pattern]; len(requests) < limit {
+		s.known[pattern] = append(requests, r)
 	} else {
-		of[1+s.rng.IntN(most-1)] = r
+		requests[1+s.rng.IntN(limit-1)] = r
 	}
 }
 
-// value stores a value for use elsewhere.
+// value stores a value for use in other requests.
 func (s *oddSite) value(v string) {
-	const most = 100
+	const limit = 100
 	switch {
 	case v == "" || len(v) > 200:
-	case len(s.values) < most:
+	case len(s.values) < limit:
 		s.values = append(s.values, v)
 	default:
-		s.values[s.rng.IntN(most)] = v
+		s.values[s.rng.IntN(limit)] = v
 	}
 }
 
-// oddLengths are near the limits of fields, and far beyond them.
+// oddLengths are lengths near the limits of fields, and far beyond them.
 var oddLengths = []int{1, 15, 16, 20, 21, 30, 31, 64, 65, 100, 101, 128, 129, 160, 161, 200, 201, 256, 257, 280, 281, 500, 501, 1000, 1001, 4096, 4097, 20_000, 20_001, 70_000, 300_000}
 
-// oddTexts are values that could be mistaken for something else.
+// oddTexts are values that parsers and databases may misread.
 var oddTexts = []string{
 	"", " ", "0", "-1", "00", "+1", "1.5", "1e3", "NaN", "9223372036854775807", "9223372036854775808", "-9223372036854775809", "18446744073709551616",
 	"\x00", "a\x00b", "\xff", "\xc3", "\xed\xa0\x80", "\xf4\x90\x80\x80", "a\xffb\xfe", "\u202e\u0645\u0631", "e\u0301\u0301\u0301", "\u200b", "\ufeff", "\u2028", "\U0001f469\u200d\U0001f4bb", "İıſK", "\r\nX-Zq: 1", "\n", "\t",
@@ -683,7 +685,7 @@ func (s *oddSite) change(r oddRequest) oddRequest {
 	return r
 }
 
-// line fills in a header without line breaks, which would start another request.
+// line replaces %s in a header by a random value without line breaks, which would end the header.
 func (s *oddSite) line(text string) string {
 	value := s.odd()
 	if len(value) > 20_000 {

@@ -8,8 +8,8 @@ import (
 	"retwis/internal/social"
 )
 
-// Moderators see what needs attention; admins and owners also see the state of the site. For others
-// the page does not exist.
+// Moderators see what needs attention; admins and owners also see the state of the site. Others get
+// status 404.
 func TestOverview(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -37,14 +37,14 @@ func TestOverview(t *testing.T) {
 		t.Fatal(err)
 	}
 	if body := owner.get(path).want(200, time.Now().UTC().Format("2 Jan 2006")).body; strings.Contains(body, "never") || strings.Contains(body, "Needs attention</span>") || !strings.Contains(body, "Nothing right now.") {
-		t.Error("a fresh backup is worth a look")
+		t.Error("a fresh backup needs attention")
 	}
 	if err := s.social.RecordBackup(t.Context(), time.Now().Add(-27*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	owner.get(path).want(200, "Needs attention</span>")
 
-	// What is waiting for moderators comes first.
+	// Moderators see the number and the age of open reports.
 	mia := s.visitor()
 	mia.send("/login", "username", "mia", "password", password).want(303)
 	owner.send("/post", "status", "a post").want(303)

@@ -7,7 +7,7 @@ import (
 	"retwis/internal/app"
 )
 
-// The appearance of pages is chosen per browser. Unknown values count as not chosen.
+// The appearance of pages is chosen per browser. Unknown values are ignored.
 func TestAppearance(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -21,18 +21,18 @@ func TestAppearance(t *testing.T) {
 		}
 	}
 	if strings.Contains(page.body, "data-motion") {
-		t.Error("a value that is not known is on the page")
+		t.Error("an unknown value is on the page")
 	}
 	if s.visitor().get("/timeline").want(200); strings.Contains(s.visitor().get("/").body, "data-theme") {
-		t.Error("another browser has the same look")
+		t.Error("another browser has the same theme")
 	}
 	ada.send("/settings/appearance").want(303)
 	if strings.Contains(ada.get("/home").body, "data-theme") {
-		t.Error("the look of the system cannot be chosen again")
+		t.Error("the theme cannot be reset")
 	}
 }
 
-// The next page reports once what has happened. A forged cookie has no effect.
+// The next page shows the result of an action once. A forged cookie has no effect.
 func TestToast(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -45,14 +45,14 @@ func TestToast(t *testing.T) {
 	ada.get("/home").want(200, "You blocked <bdi>@ben</bdi>.", `action="/u/ben/unblock"`, `name="back" value="/home"`)
 	ada.send("/u/ben/unblock", "back", "/home").want(303, "/home")
 	ada.get("/home").want(200, "You unblocked <bdi>@ben</bdi>.")
-	for _, made := range []string{"posted.<b>", "unknown.1", "muted.a b", "posted.-1"} {
-		ada.cookie("told", made)
+	for _, forged := range []string{"posted.<b>", "unknown.1", "muted.a b", "posted.-1"} {
+		ada.cookie("told", forged)
 		ada.get("/home").want(200).wantNot("toast told")
 	}
 }
 
-// A name is checked before the form is sent, and the form includes the address for a forgotten
-// password.
+// A username is checked before the form is sent, and the form takes an email address for password
+// resets.
 func TestSignUpForm(t *testing.T) {
 	t.Parallel()
 	s, server := mailing(t, app.Options{})
@@ -60,7 +60,7 @@ func TestSignUpForm(t *testing.T) {
 	v := s.visitor()
 	for typed, want := range map[string]string{"Ada": "taken", "%40ada": "taken", "a+b": "letters", "ben": `"problem":""`} {
 		if got := v.get("/register/name?q=" + typed).want(200).body; !strings.Contains(got, want) {
-			t.Errorf("%q: %s, want %s", typed, got, want)
+			t.Errorf("name %q: %s, want %s", typed, got, want)
 		}
 	}
 	v.get("/register").want(200, `name="email"`, `<noscript>`)
@@ -72,15 +72,15 @@ func TestSignUpForm(t *testing.T) {
 	}
 }
 
-// A browser can keep the page for when it has no connection: it is the same for everyone.
+// Browsers keep the offline page, so it must be the same for everyone.
 func TestOfflinePage(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	ada := s.signedUp("ada")
-	if of, plain := ada.get("/offline").want(200, "offline"), s.visitor().get("/offline").want(200); of.body != plain.body {
-		t.Error("the page differs between people")
+	if own, plain := ada.get("/offline").want(200, "offline"), s.visitor().get("/offline").want(200); own.body != plain.body {
+		t.Error("the offline page differs between users")
 	}
 	if kind := s.visitor().get("/sw.js").want(200).header.Get("Content-Type"); !strings.HasPrefix(kind, "text/javascript") {
-		t.Errorf("the script is %q", kind)
+		t.Errorf("Content-Type of /sw.js: %q, want text/javascript", kind)
 	}
 }

@@ -11,8 +11,7 @@ import (
 	"retwis/internal/web/view"
 )
 
-// Profiles show what users say about themselves, with links that pass on no reputation. Rejected
-// forms keep what was typed.
+// A profile shows the user's texts, and links with nofollow. A rejected form keeps what was typed.
 func TestEditProfile(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -56,7 +55,7 @@ func TestProfileTabs(t *testing.T) {
 	ada.send(fmt.Sprintf("/u/ada/%d/pin", first)).want(303, "/u/ada")
 	page := ada.get("/u/ada").want(200, "Pinned", "a new post").wantNot("an answer")
 	if got := page.posts(); len(got) != 2 || got[0] != fmt.Sprint(first) {
-		t.Errorf("the profile shows the posts %v, want the pinned one first", got)
+		t.Errorf("the profile shows the posts %v, want the pinned post first", got)
 	}
 	ada.get("/u/ada/replies").want(200, "an answer").wantNot("a new post", "Pinned")
 	ada.get("/u/ada/likes").want(200, "You haven&#39;t liked anything yet.")
@@ -102,8 +101,8 @@ func (s *site) like(name string, id int64) {
 	}
 }
 
-// People who block each other do not see each other; a viewer still sees the profile of a muted
-// user.
+// A blocked user cannot see the blocker, and the blocker sees no posts of the blocked user. A
+// viewer still sees the profile of a muted user.
 func TestMuteAndBlock(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -142,7 +141,8 @@ func TestMuteAndBlock(t *testing.T) {
 	ada.send("/u/ada/block").want(400, "You can&#39;t block yourself")
 }
 
-// Visitors can press every button: it leads through the log-in back to the page with the button.
+// Every button works for visitors: it leads to the log-in form, and from there back to the page
+// with the button.
 func TestButtonsForVisitors(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -153,14 +153,14 @@ func TestButtonsForVisitors(t *testing.T) {
 	v.send("/u/ada/follow", "back", "/timeline").want(303, "/login?next=%2Ftimeline")
 	v.send("/u/ada/follow", "back", "https://evil.example/").want(303, "/login?next=%2Fhome")
 	v.send("/u/ada/follow").want(303, "/login?next=%2Fu%2Fada")
-	for _, what := range []string{"mute", "unmute", "block", "unblock", "remove"} {
-		page := "/u/ada" // with the form
-		if what == "mute" || what == "block" {
-			page += "/" + what
+	for _, action := range []string{"mute", "unmute", "block", "unblock", "remove"} {
+		page := "/u/ada" // the page with the form
+		if action == "mute" || action == "block" {
+			page += "/" + action
 		}
-		v.send("/u/ada/"+what).want(303, view.LoginPath(page))
+		v.send("/u/ada/"+action).want(303, view.LoginPath(page))
 		if page == "/u/ada" {
-			v.get("/u/ada/"+what).want(303, page)
+			v.get("/u/ada/"+action).want(303, page)
 		} else {
 			v.get(page).want(303, view.LoginPath(page))
 		}
@@ -175,8 +175,8 @@ func TestButtonsForVisitors(t *testing.T) {
 	v.get("/explore/people").want(200, `action="/u/ada/unfollow"`)
 }
 
-// Notifications are unread until a person opens their page; prefetching by a browser does not
-// count.
+// Notifications are unread until the user opens the page of notifications. Prefetching by a browser
+// does not count.
 func TestNotificationsPage(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -199,7 +199,7 @@ func TestNotificationsPage(t *testing.T) {
 	ada.do(request, nil).want(200)
 	page := ada.get("/notifications").want(200, "and 3 others liked your post", "look &lt;here&gt;", "replied to you", "well said", "alert like unread", `data-unread="0"`)
 	if n := strings.Count(page.body, `<section class="alert`); n != 2 {
-		t.Errorf("%d notifications, want the likes as one and the reply", n)
+		t.Errorf("%d notifications, want 2: the likes as a group, and the reply", n)
 	}
 	ada.get("/notifications").want(200, "and 3 others liked your post").wantNot("alert like unread")
 	ada.get("/notifications?only=mentions").want(200, "well said", "#reply").wantNot("liked your post")
@@ -231,12 +231,12 @@ func TestBookmarksPage(t *testing.T) {
 	next, _, _ = strings.Cut(next, `"`)
 	seen = append(seen, ada.get(next).want(200).posts()...)
 	if len(seen) != 12 {
-		t.Errorf("the pages show %d bookmarks: %v", len(seen), seen)
+		t.Errorf("the pages show %d bookmarks, want 12: %v", len(seen), seen)
 	}
 	s.signedUp("ben").get("/bookmarks").want(200, "No bookmarks yet.")
 }
 
-// A tag has one address and a follow button.
+// A tag has one canonical address and a follow button.
 func TestTagPage(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -259,7 +259,7 @@ func TestTagPage(t *testing.T) {
 	}
 }
 
-// A reply sent after the session has ended, or to a deleted post, is not lost.
+// The text of a reply sent after the session has ended, or to a deleted post, is kept.
 func TestReplyOutlivesTheSession(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -271,7 +271,7 @@ func TestReplyOutlivesTheSession(t *testing.T) {
 	v.send(path, "status", text).want(403, shown, `name="action" value="`+path+`"`, "Your reply")
 	v.send("/login", "username", "ada", "password", "wrong horse", "status", text, "action", path).want(422, shown, `value="`+path+`"`)
 	v.send("/login", "username", "ada", "password", password, "status", text, "action", path).want(200, shown, `action="`+path+`"`, "re logged in again")
-	// Only addresses that texts are sent to are accepted as the action.
+	// The action must be a path of a form for posts or replies.
 	other := s.visitor()
 	other.send("/login", "username", "ada", "password", password, "status", text, "action", "/u/ada/block").
 		want(200, shown, `action="/post"`).wantNot(`action="/u/ada/block"`)

@@ -51,10 +51,10 @@ func picturesOn(t *testing.T, url string) *site {
 	return start(t, db.Client(), web.Options{}, app.Options{Invalidations: db.Invalidations(), Media: files.Directory(t.TempDir())})
 }
 
-// photo returns an uploaded picture.
+// photo returns a JPEG file.
 func photo(t *testing.T) []byte { return photoOf(t, color.Black) }
 
-// photoOf returns a picture of one color.
+// photoOf returns a JPEG file of one color.
 func photoOf(t *testing.T, c color.Color) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -66,7 +66,8 @@ func photoOf(t *testing.T, c color.Color) []byte {
 	return out.Bytes()
 }
 
-// sendFiles sends a form with fields followed by files.
+// sendFiles sends a form with fields followed by files. It returns the response and the page after
+// a redirect.
 func (v *visitor) sendFiles(path string, fields map[string]string, sent map[string][]byte) (*http.Response, string) {
 	v.site.t.Helper()
 	var body bytes.Buffer
@@ -143,7 +144,7 @@ func testPictures(t *testing.T, s *site) {
 		}
 	}
 	if res := stranger.fetch(strings.Replace(address, "400", "80", 1)); res.StatusCode != http.StatusNotFound {
-		t.Errorf("another size: %d", res.StatusCode)
+		t.Errorf("a picture in another size: %d, want 404", res.StatusCode)
 	}
 	// The author can correct the description.
 	alt := "alt-" + strings.Split(address, "/")[2]
@@ -156,11 +157,11 @@ func testPictures(t *testing.T, s *site) {
 	ada.get("/u/ada/1").want(200, `alt="A &lt;black&gt; square"`, "sensitive picture", "look at that")
 	ada.post("/u/ada/1/delete", nil)
 	if res := stranger.fetch(address); res.StatusCode != http.StatusNotFound {
-		t.Errorf("after its deletion: %d", res.StatusCode)
+		t.Errorf("the picture of a deleted post: %d, want 404", res.StatusCode)
 	}
 }
 
-// A script uploads a picture and posts it afterwards.
+// A script uploads a picture and then posts it.
 func TestUpload(t *testing.T) {
 	t.Parallel()
 	s := withPictures(t)
@@ -187,31 +188,31 @@ func TestUpload(t *testing.T) {
 		}
 	}
 	if got := upload(s.visitor(), photo(t)); got != http.StatusUnauthorized {
-		t.Errorf("a stranger: %d", got)
+		t.Errorf("upload by a stranger: %d, want 401", got)
 	}
 	if got := upload(ada, photo(t)); got != http.StatusOK {
 		t.Fatalf("got %d, %s", got, stored.Error)
 	}
 	if res := ada.fetch(stored.URL); res.StatusCode != http.StatusOK || res.Header.Get("Cache-Control") != "no-store" {
-		t.Errorf("the owner gets %d, %s", res.StatusCode, res.Header.Get("Cache-Control"))
+		t.Errorf("the owner gets %d, Cache-Control %q; want 200, no-store", res.StatusCode, res.Header.Get("Cache-Control"))
 	}
 	if res := ben.fetch(stored.URL); res.StatusCode != http.StatusNotFound {
-		t.Errorf("others get %d before it is posted", res.StatusCode)
+		t.Errorf("before the post, others get %d, want 404", res.StatusCode)
 	}
 	// A rejected text keeps the picture in its form.
 	fields := map[string]string{"status": strings.Repeat("x", 281), "media": stored.ID, "alt-" + stored.ID: "grey", "focus-" + stored.ID: "right-top"}
 	res, page := ada.sendFiles("/post", fields, nil)
 	for _, part := range []string{fmt.Sprintf(`name="media" value="%s"`, stored.ID), ">grey<", `value="right-top" selected`} {
 		if res.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(page, part) {
-			t.Errorf("got %d, and a form without %s", res.StatusCode, part)
+			t.Errorf("got %d, want 422 and a form with %s", res.StatusCode, part)
 		}
 	}
 	fields["status"], fields["sensitive"] = "short", "yes"
 	if _, page = ada.sendFiles("/post", fields, nil); !strings.Contains(page, "Show 1 sensitive picture") || !strings.Contains(page, `alt="grey" class="focus-right-top"`) {
-		t.Errorf("the page is without the picture: %s", page)
+		t.Errorf("the page lacks the picture: %s", page)
 	}
 	if res := ben.fetch(stored.URL); res.StatusCode != http.StatusOK {
-		t.Errorf("others get %d", res.StatusCode)
+		t.Errorf("after the post, others get %d, want 200", res.StatusCode)
 	}
 	// Without a session, the picture is kept with the text until its author has logged in again.
 	if got := upload(ada, photo(t)); got != http.StatusOK {
@@ -226,16 +227,16 @@ func TestUpload(t *testing.T) {
 	out.send("/login", kept...).want(200, field, `name="`+alt+`" value="a hill"`, "are kept")
 	out.send("/post", kept...).want(303)
 	out.get("/u/ada").want(200, `alt="a hill"`)
-	// Sent again with a different text, the form comes back without the picture that is in the
-	// post.
+	// If the form is sent again with a different text, it is shown again without the picture, which
+	// belongs to the first post.
 	fields["status"] = "the form once more"
 	if res, page = ada.sendFiles("/post", fields, nil); res.StatusCode != http.StatusUnprocessableEntity || strings.Contains(page, fmt.Sprintf(`name="media" value="%s"`, stored.ID)) {
-		t.Errorf("got %d, and a form with the picture of another post", res.StatusCode)
+		t.Errorf("got %d, want 422 and a form without the picture of the first post", res.StatusCode)
 	}
 }
 
-// The same text with another picture, or with the picture that was forgotten, is another post. A
-// form that is sent twice is one post, although its file is stored twice.
+// The same text with another picture, or with an added picture, is another post. A form with files
+// that is sent twice creates one post.
 func TestSameTextWithOtherPictures(t *testing.T) {
 	t.Parallel()
 	s := withPictures(t)
@@ -267,7 +268,7 @@ func testPortrait(t *testing.T, s *site) {
 	_, page := ada.sendFiles("/settings/picture", map[string]string{"kind": "avatar"}, map[string][]byte{"file": photo(t)})
 	address := mediaAddress.FindString(page)
 	if res := s.visitor().fetch(address); address == "" || res.StatusCode != http.StatusOK {
-		t.Fatalf("%q: %d", address, res.StatusCode)
+		t.Fatalf("avatar %q: status %d, want 200", address, res.StatusCode)
 	}
 	ada.sendFiles("/settings/picture", map[string]string{"kind": "header"}, map[string][]byte{"file": photo(t)})
 	if page := s.visitor().get("/u/ada").body; !strings.Contains(page, `<img class="banner row" src="/media/`) {
@@ -275,12 +276,12 @@ func testPortrait(t *testing.T, s *site) {
 	}
 	ada.sendFiles("/settings/picture", map[string]string{"kind": "avatar", "remove": "yes"}, nil)
 	if res := s.visitor().fetch(address); res.StatusCode != http.StatusNotFound {
-		t.Errorf("after its removal: %d", res.StatusCode)
+		t.Errorf("the removed avatar: %d, want 404", res.StatusCode)
 	}
 }
 
-// Another process has cached pages that contain an avatar: a replaced avatar is still available for
-// them; a removed one, and those before it, are not.
+// A replaced avatar stays available, because other processes may have cached pages that contain it.
+// A removed avatar and those before it become unavailable.
 func TestReplacedPortrait(t *testing.T) {
 	t.Parallel()
 	url, place := redistest.DB(t).URL(), files.Directory(t.TempDir())
@@ -297,19 +298,19 @@ func TestReplacedPortrait(t *testing.T) {
 	}
 	first := change(map[string]string{}, map[string][]byte{"file": photo(t)})
 	if res := stranger.fetch(first); res.StatusCode != http.StatusOK {
-		t.Fatalf("%q: %d", first, res.StatusCode)
+		t.Fatalf("first avatar %q: status %d, want 200", first, res.StatusCode)
 	}
 	second := change(map[string]string{}, map[string][]byte{"file": photo(t)})
 	for _, address := range []string{first, second} {
 		if res := stranger.fetch(address); res.StatusCode != http.StatusOK {
-			t.Errorf("%s is %d; the first was %s", address, res.StatusCode, first)
+			t.Errorf("%s: status %d, want 200; the first avatar is %s", address, res.StatusCode, first)
 		}
 	}
 	change(map[string]string{"remove": "yes"}, nil)
 	time.Sleep(promise + time.Millisecond)
 	for _, address := range []string{first, second} {
 		if res := stranger.fetch(address); res.StatusCode != http.StatusNotFound {
-			t.Errorf("%s was removed, and is %d", address, res.StatusCode)
+			t.Errorf("removed avatar %s: status %d, want 404", address, res.StatusCode)
 		}
 	}
 }
@@ -345,26 +346,26 @@ func TestSitePicture(t *testing.T) {
 	s.visitor().get("/about").want(200).wantNot("@nobody")
 }
 
-// fullPlace is a media store without room for another picture.
-type fullPlace struct{ files.Store }
+// fullStore is a media store without room for another picture.
+type fullStore struct{ files.Store }
 
-func (fullPlace) Put(context.Context, string, []byte) error { return files.ErrFull }
+func (fullStore) Put(context.Context, string, []byte) error { return files.ErrFull }
 
 // If the disk is full, a post with a picture is rejected, keeping its text, and other posts still
 // work.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	db := reach(t, redistest.DB(t).URL())
-	place := fullPlace{files.Directory(t.TempDir())}
+	place := fullStore{files.Directory(t.TempDir())}
 	s := start(t, db.Client(), web.Options{}, app.Options{Invalidations: db.Invalidations(), Media: place})
 	ada := s.signedUp("ada")
 	const full = "no room for more pictures"
 	res, page := ada.sendFiles("/post", map[string]string{"status": "look at this", "focus1": "left-bottom"}, map[string][]byte{"file1": photo(t)})
 	if res.StatusCode != http.StatusInsufficientStorage || !strings.Contains(page, full) || !strings.Contains(page, "look at this</textarea>") {
-		t.Errorf("%d: %s", res.StatusCode, page)
+		t.Errorf("post: status %d, want 507: %s", res.StatusCode, page)
 	}
 	if res, page = ada.sendFiles("/media", nil, map[string][]byte{"file": photo(t)}); res.StatusCode != http.StatusInsufficientStorage || !strings.Contains(page, full) {
-		t.Errorf("%d: %s", res.StatusCode, page)
+		t.Errorf("upload: status %d, want 507: %s", res.StatusCode, page)
 	}
 	ada.send("/post", "status", "only words").want(303)
 	s.visitor().get("/u/ada").want(200, "only words").wantNot("look at this")
@@ -391,22 +392,22 @@ func TestRange(t *testing.T) {
 	}
 }
 
-// busyPlace is a media store in which something else happens while a file is written.
-type busyPlace struct {
+// busyStore is a media store that calls meanwhile before each write.
+type busyStore struct {
 	files.Store
 	meanwhile func()
 }
 
-func (p *busyPlace) Put(ctx context.Context, name string, data []byte) error {
+func (p *busyStore) Put(ctx context.Context, name string, data []byte) error {
 	p.meanwhile()
 	return p.Store.Put(ctx, name, data)
 }
 
-// whileStored returns a site on which something happens as soon as the first file of a picture is
+// whileStored returns a site and a function that sets what happens, once, before the next file is
 // stored.
 func whileStored(t *testing.T) (s *site, meanwhile func(do func())) {
 	t.Helper()
-	place := &busyPlace{files.Directory(t.TempDir()), func() {}}
+	place := &busyStore{files.Directory(t.TempDir()), func() {}}
 	db := reach(t, redistest.DB(t).URL())
 	s = start(t, db.Client(), web.Options{}, app.Options{Invalidations: db.Invalidations(), Media: place})
 	return s, func(do func()) {
@@ -427,38 +428,38 @@ func TestErrorPageKeepsFiles(t *testing.T) {
 	res, page := ada.sendFiles("/u/ben/1/reply", map[string]string{"status": "what is this?"}, map[string][]byte{"file1": photo(t)})
 	kept := keptPicture.FindStringSubmatch(page)
 	if res.StatusCode != http.StatusNotFound || kept == nil || !strings.Contains(page, "are kept") {
-		t.Fatalf("got %d, and a form without the picture: %s", res.StatusCode, page)
+		t.Fatalf("got %d, want 404 and a form with the picture: %s", res.StatusCode, page)
 	}
 	alt := "alt-" + kept[1]
 	if !strings.Contains(page, fmt.Sprintf(`name="%s" value="a grey rectangle"`, alt)) {
-		t.Error("the form is without the description of the picture")
+		t.Error("the form lacks the description of the picture")
 	}
 	ada.send("/post", "status", "what is this?", "media", kept[1], alt, "a grey rectangle").want(303)
 	ada.get("/u/ada").want(200, `alt="a grey rectangle"`)
 }
 
-// Files may take up to two minutes to arrive. If the session or the account ends in that time,
-// nothing is posted: the text comes back with the log-in form.
+// If the session or the account ends while files arrive, nothing is posted, and the log-in form
+// keeps the text.
 func TestSessionEndsWhileFilesArrive(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(elsewhere *visitor){
-		"logged out": func(elsewhere *visitor) { elsewhere.send("/settings/security/others").want(303) },
-		"deleted":    func(elsewhere *visitor) { elsewhere.send("/settings/delete", "password", password).want(200) },
+	for name, end := range map[string]func(otherBrowser *visitor){
+		"logged out": func(otherBrowser *visitor) { otherBrowser.send("/settings/security/others").want(303) },
+		"deleted":    func(otherBrowser *visitor) { otherBrowser.send("/settings/delete", "password", password).want(200) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, meanwhile := whileStored(t)
 			ada := s.signedUp("ada")
 			ada.send("/post", "status", "in time").want(303)
-			elsewhere := s.visitor()
+			otherBrowser := s.visitor()
 			login := func(v *visitor) { v.send("/login", "username", "ada", "password", password).want(303) }
 			for path, status := range map[string]int{"/post": 403, "/u/ada/1/reply": 403, "/settings/picture": 303, "/media": 401} {
 				if name == "deleted" && path != "/post" {
-					continue // there is one account to delete
+					continue // there is only one account to delete
 				}
-				login(elsewhere)
+				login(otherBrowser)
 				login(ada)
-				meanwhile(func() { end(elsewhere) })
+				meanwhile(func() { end(otherBrowser) })
 				fields := map[string]string{"status": "too late"}
 				if status == 303 {
 					fields = map[string]string{"kind": "avatar"}
@@ -468,12 +469,12 @@ func TestSessionEndsWhileFilesArrive(t *testing.T) {
 					t.Errorf("%s: got %d, want %d: %s", path, res.StatusCode, status, page)
 				}
 				if status == 403 && (!strings.Contains(page, ">too late</textarea>") || keptPicture.FindString(page) == "") {
-					t.Errorf("%s: the text is lost, or its picture: %s", path, page)
+					t.Errorf("%s: the text or its picture is lost: %s", path, page)
 				}
 			}
 			n, err := s.client.Do(t.Context(), s.client.B().Exists().Key("post:2", "post:3").Build()).AsInt64()
 			if err != nil || n != 0 {
-				t.Errorf("%d posts that are too late, %v", n, err)
+				t.Errorf("%d posts were published without a session, %v", n, err)
 			}
 		})
 	}

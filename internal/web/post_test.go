@@ -38,7 +38,7 @@ func (a *response) article(id string) string {
 	return text
 }
 
-// from sends a form like a browser that shows a page.
+// from sends a form with a page of the site as its Referer, like a browser.
 func (v *visitor) from(page, path string) *response {
 	v.site.t.Helper()
 	request, err := http.NewRequest(http.MethodPost, v.site.http.URL+path, http.NoBody)
@@ -64,24 +64,24 @@ func TestPostByID(t *testing.T) {
 	}
 }
 
-// Every action on a post shows at once and can be undone.
+// Every action on a post is shown at once and can be undone.
 func TestActs(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	ada, ben := s.signedUp("ada"), s.signedUp("ben")
 	path, id := ada.published("ada", "hello")
-	for _, act := range []struct{ do, undo, one, both string }{
+	for _, act := range []struct{ do, undo, single, both string }{
 		{"like", "unlike", "0 0 1", "0 0 2"},
 		{"repost", "unrepost", "0 1 0", "0 2 0"},
 		{"bookmark", "unbookmark", "0 0 0", "0 0 0"},
 	} {
 		t.Run(act.do, func(t *testing.T) {
 			undo := `formaction="` + path + "/" + act.undo + `"`
-			for range 2 { // repeating it changes nothing
+			for range 2 { // repeating an action changes nothing
 				ben.from("/timeline?before=99", path+"/"+act.do).want(303, "/timeline?before=99#p"+id)
 				page := ben.get("/timeline").want(200, undo)
-				if got := page.counts(id); got != act.one {
-					t.Errorf("counts %q, want %q", got, act.one)
+				if got := page.counts(id); got != act.single {
+					t.Errorf("counts %q, want %q", got, act.single)
 				}
 			}
 			ada.get("/timeline").want(200).wantNot(undo)
@@ -93,7 +93,7 @@ func TestActs(t *testing.T) {
 			ada.send(path+"/"+act.undo, "back", "//evil").want(303, "/home#p"+id)
 			for range 2 {
 				if got := ben.get(path).want(200, `formaction="`+path+"/"+act.do+`"`).wantNot(undo).counts(id); got != "0 0 0" {
-					t.Errorf("counts %q after all is undone", got)
+					t.Errorf("counts %q after the action is undone, want 0 0 0", got)
 				}
 				ben.send(path + "/" + act.undo).want(303)
 			}
@@ -137,12 +137,12 @@ func TestReposts(t *testing.T) {
 		t.Fatalf("posts %v, want the original %s", ids, id)
 	}
 	ben.get(path+"/reposts").want(200, `href="/u/ben"`)
-	entry := fmt.Sprint("/u/ben/", number([]string{id}, 0)+1)
+	entry := fmt.Sprint("/u/ben/", idAt([]string{id}, 0)+1)
 	ada.get(entry).want(302, path)
 	ada.get(entry+"/likes").want(302, path+"/likes")
 	ada.send(entry + "/like").want(303)
 	if got := ada.get(path).want(200).counts(id); got != "0 1 1" {
-		t.Errorf("counts %q", got)
+		t.Errorf("unexpected counts %q", got)
 	}
 	ada.send(path + "/delete").want(303)
 	ben.get("/u/ben").want(200).wantNot("hello", "reposted")
@@ -170,7 +170,7 @@ func TestDeepReplies(t *testing.T) {
 	}
 	_, rest, _ := strings.Cut(body, `class="at beside`)
 	if want := `<span>Replying to <a href="` + paths[indented] + `">@ada</a>`; !strings.Contains(rest[:min(len(rest), 1000)], want) {
-		t.Errorf("the first reply that is not indented does not name the author that it answers: %.1000s", rest)
+		t.Errorf("the first reply that is not indented does not name the author of its parent: %.1000s", rest)
 	}
 }
 
@@ -184,7 +184,7 @@ func TestReplies(t *testing.T) {
 	_, reply, _ := strings.Cut(to, "#p")
 	page := ada.get(path).want(200, "the question", "the answer", "Replying to", `aria-label="Replies"`)
 	if got := page.counts(id); got != "1 0 0" {
-		t.Errorf("counts %q", got)
+		t.Errorf("unexpected counts %q", got)
 	}
 	ada.get("/timeline").want(200, "the question").wantNot("the answer")
 	ben.get("/u/ben").want(200).wantNot("the answer")
@@ -203,7 +203,7 @@ func TestReplies(t *testing.T) {
 	ben.send("/u/ben/"+reply+"/reply", "status", "too late").want(404, "too late")
 }
 
-// The author edits and deletes; the earlier texts stay visible.
+// The author can edit and delete a post. Earlier texts stay visible until the deletion.
 func TestEditAndDelete(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -214,7 +214,7 @@ func TestEditAndDelete(t *testing.T) {
 	ben.get(path+"/more").want(200, path+"/report", "/u/ada/mute", "/u/ada/block", "/u/ada/lists").wantNot(path+"/edit", "/moderation")
 	s.visitor().get(path+"/more").want(200, path+"/report").wantNot(path+"/edit", "/u/ada/mute")
 	if other := ben.get(path).article(id); strings.Contains(other, path+"/edit") || strings.Contains(other, path+"/delete") {
-		t.Errorf("another can edit: %s", other)
+		t.Errorf("another user can edit or delete: %s", other)
 	}
 	ada.get(path+"/edit").want(200, ">first &lt;text&gt;</textarea>", `action="`+path+`/edit"`)
 	ada.send(path+"/edit", "status", "second\ntext").want(303, path)
@@ -238,7 +238,7 @@ func TestEditAndDelete(t *testing.T) {
 	}
 }
 
-// A page of a post has one address.
+// A page of a post has one canonical address.
 func TestAddressesOfPosts(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -274,7 +274,7 @@ func TestSentTwice(t *testing.T) {
 	first := ada.send(path+"/reply", "status", "a reply").want(303, path+"#p")
 	ada.send(path+"/reply", "status", "a reply").want(303, first.header.Get("Location"))
 	if got := ada.get("/u/ada").want(200).counts(id); got != "1 0 0" {
-		t.Errorf("the post has the counts %s, want one reply", got)
+		t.Errorf("the post has the counts %s, want 1 0 0", got)
 	}
 	if got := strings.Count(ada.get("/u/ada").body, "<article"); got != 1 {
 		t.Errorf("the profile has %d posts, want 1", got)

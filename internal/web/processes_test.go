@@ -11,18 +11,18 @@ import (
 	"retwis/internal/social"
 )
 
-// What people do shows to them at once, whichever process serves the next page. Others see it on
-// each page that they request more than a second later, even if they read all the time.
+// Users see their own actions at once, whichever process serves the next page. Other users see an
+// action on each page that they request more than a second later, even if they read all the time.
 func TestActsShowOnAllProcesses(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
-	here, there := serving(t, reach(t, db.URL())), serving(t, reach(t, db.URL()))
-	ada, ben := here.signedUp("ada"), here.signedUp("ben")
+	local, remote := serving(t, reach(t, db.URL())), serving(t, reach(t, db.URL()))
+	ada, ben := local.signedUp("ada"), local.signedUp("ben")
 	path, id := ada.published("ada", "hello")
-	benThere, adaThere, stranger := &visitor{site: there, http: ben.http}, &visitor{site: there, http: ada.http}, there.visitor()
+	benRemote, adaRemote, stranger := &visitor{site: remote, http: ben.http}, &visitor{site: remote, http: ada.http}, remote.visitor()
 	pages := []string{path, "/timeline", "/u/ada"}
 	for _, page := range pages { // all processes have cached the post
-		for _, v := range []*visitor{ada, ben, benThere, adaThere, stranger} {
+		for _, v := range []*visitor{ada, ben, benRemote, adaRemote, stranger} {
 			v.get(page).want(200)
 		}
 	}
@@ -32,20 +32,20 @@ func TestActsShowOnAllProcesses(t *testing.T) {
 		ben.send(path + "/" + act).want(303)
 		answered := time.Now()
 		for _, page := range pages {
-			if got := likes(benThere.get(page)); got != want {
-				t.Errorf("round %d: %s says %s to the one who acted, want %s", round, page, got, want)
+			if got := likes(benRemote.get(page)); got != want {
+				t.Errorf("round %d: %s shows %s likes to the user who acted, want %s", round, page, got, want)
 			}
-			if on := strings.Contains(benThere.get(page).article(id), `formaction="`+path+`/unlike"`); on != (act == "like") {
+			if on := strings.Contains(benRemote.get(page).article(id), `formaction="`+path+`/unlike"`); on != (act == "like") {
 				t.Errorf("round %d: %s has the wrong button", round, page)
 			}
 		}
 		tick := time.NewTicker(20 * time.Millisecond)
 		for late := false; !late; <-tick.C {
 			late = time.Since(answered) > promise
-			for _, v := range []*visitor{stranger, adaThere, ada} {
+			for _, v := range []*visitor{stranger, adaRemote, ada} {
 				for _, page := range pages {
 					if got := likes(v.get(page)); late && got != want {
-						t.Errorf("round %d: %s says %s to others, want %s", round, page, got, want)
+						t.Errorf("round %d: %s shows %s likes to others, want %s", round, page, got, want)
 					}
 				}
 			}
@@ -54,8 +54,8 @@ func TestActsShowOnAllProcesses(t *testing.T) {
 	}
 }
 
-// Under load on three processes, counts by others are at most a second old, and one's own like
-// shows at once.
+// Under load on three processes, like counts are at most a second old, and a user's own like shows
+// at once.
 func TestCountsUnderLoad(t *testing.T) {
 	t.Parallel()
 	const people, length = 40, 3 * promise / 2
@@ -72,14 +72,14 @@ func TestCountsUnderLoad(t *testing.T) {
 		sites[0].signedUp(name)
 		fans = append(fans, sites[0].user(name))
 	}
-	// The times since when the post has had at least a number of likes: nobody takes one back.
+	// since[n] is a time by which the post had more than n likes; no like is removed.
 	var mu sync.Mutex
 	var since []time.Time
-	var all sync.WaitGroup
+	var wg sync.WaitGroup
 	end := make(chan struct{})
-	// often repeats do until the end.
+	// often calls do again and again until end is closed.
 	often := func(do func(n int)) {
-		all.Go(func() {
+		wg.Go(func() {
 			tick := time.NewTicker(5 * time.Millisecond)
 			defer tick.Stop()
 			for n := 0; ; n++ {
@@ -92,7 +92,7 @@ func TestCountsUnderLoad(t *testing.T) {
 			}
 		})
 	}
-	// Others change other posts all the time.
+	// Other users write and like other posts all the time.
 	for i := range 2 {
 		author := fans[i]
 		often(func(n int) {
@@ -127,17 +127,17 @@ func TestCountsUnderLoad(t *testing.T) {
 		time.Sleep(length / people)
 	}
 	close(end)
-	all.Wait()
+	wg.Wait()
 	for i, s := range sites {
 		fan := s.signedUp("late" + strconv.Itoa(i))
 		fan.send(path + "/like").want(303)
 		if got := fan.get(path).want(200); !strings.Contains(got.article(id), path+"/unlike") || got.counts(id) != "0 0 "+strconv.Itoa(people+1+i) {
-			t.Errorf("one's own like does not show: %s", got.counts(id))
+			t.Errorf("the user's own like does not show: counts %s", got.counts(id))
 		}
 	}
 }
 
-// Nothing that people write becomes markup, and no link runs a script.
+// Texts of users never become markup, and no link runs a script.
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
 	s := setup(t)

@@ -60,8 +60,8 @@ func TestLoginEndsTheSessionBefore(t *testing.T) {
 	}
 }
 
-// A form with conflicting or missing lengths ends its connection: what follows it is not treated as
-// a request.
+// A form with conflicting lengths ends its connection: data after the form is not treated as a
+// request.
 func TestNothingFollowsAChunkedForm(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -75,14 +75,14 @@ func TestNothingFollowsAChunkedForm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, _ := io.ReadAll(conn) // may be reset, because not all was read
+	all, _ := io.ReadAll(conn) // the connection may be reset, because the server does not read everything
 	if n := strings.Count(string(all), "HTTP/1.1 "); n != 1 {
 		t.Errorf("%d responses, want 1: %.300s", n, all)
 	}
 }
 
-// The security log records refusals: editing another user's post, moderators' pages, forms of other
-// sites.
+// The security log records refusals: deleting another user's post, moderators' pages, forms of
+// other sites.
 func TestRefusalsAreLogged(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -104,11 +104,11 @@ func TestRefusalsAreLogged(t *testing.T) {
 		}
 	}
 	if len(refused) != 3 || !strings.Contains(refused[0], "path="+path+"/delete") || !strings.Contains(refused[1], "path=/moderation") || !strings.Contains(refused[2], "path=/post") {
-		t.Errorf("refused: %q", refused)
+		t.Errorf("refusals in the log: %q, want 3", refused)
 	}
 }
 
-// A browser stores no page about the account itself, and no reports.
+// Browsers must not store settings, the log-in page and moderation pages.
 func TestNoStore(t *testing.T) {
 	t.Parallel()
 	s := setup(t)

@@ -26,8 +26,8 @@ import (
 	"retwis/redlock"
 )
 
-// rights returns the ACL rules of docs/operations.md by the comment above each, without the word
-// user.
+// rights returns the ACL rules in docs/operations.md, without the word user, by the first word of
+// the comment above each rule.
 func rights(t *testing.T) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/operations.md")
@@ -97,7 +97,7 @@ func TestDocumentedRights(t *testing.T) {
 	})
 }
 
-// useAll uses a site and its operator's commands.
+// useAll performs actions of a site and commands of its operator.
 func useAll(t *testing.T, db *store.Store) {
 	t.Helper()
 	s := on(t, db.Client())
@@ -182,12 +182,12 @@ func useAll(t *testing.T, db *store.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := lock.Unlock(t.Context()); err != nil && !errors.Is(err, redlock.ErrLost) { // it may have expired by then
+	if err := lock.Unlock(t.Context()); err != nil && !errors.Is(err, redlock.ErrLost) { // the lock may have expired by then
 		t.Error(err)
 	}
 }
 
-// allowed checks that a server has refused nothing to its user.
+// allowed checks that a server has refused no command.
 func allowed(t *testing.T, server *redistest.Server) {
 	t.Helper()
 	c := server.Client(t)

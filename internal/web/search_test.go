@@ -45,7 +45,7 @@ func TestSearchAll(t *testing.T) {
 	ada.get("/search?q=holm").want(200, "No posts, people or tags").wantNot("/u/other")
 }
 
-// The fields below the search box are operators of the search.
+// The fields below the search box stand for search operators.
 func TestSearchOptions(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -76,7 +76,7 @@ func TestSearchPictures(t *testing.T) {
 	}
 	want := func(query, want string) {
 		t.Helper()
-		until(t, query, func() bool {
+		until(t, query+" finds post "+want, func() bool {
 			return slices.Equal(s.visitor().get("/search?q="+url.QueryEscape(query)).posts(), []string{want})
 		})
 	}
@@ -86,7 +86,7 @@ func TestSearchPictures(t *testing.T) {
 	_ = path
 }
 
-// The search box completes people, with their pictures, and tags; the box of a post completes only
+// The search box completes people, with their pictures, and tags. The box of a post completes only
 // names.
 func TestCompletionOfSearch(t *testing.T) {
 	t.Parallel()
@@ -94,7 +94,7 @@ func TestCompletionOfSearch(t *testing.T) {
 	ada := s.signedUp("ada")
 	s.signedUp("adam").send("/post", "status", "#adapters").want(303)
 	var items []struct{ Text, Label, Face, To string }
-	until(t, "all are found", func() bool {
+	until(t, "three items are suggested", func() bool {
 		items = nil
 		if err := json.Unmarshal([]byte(ada.get("/suggest?in=search&q=ada").want(200).body), &items); err != nil {
 			t.Fatal(err)
@@ -102,13 +102,13 @@ func TestCompletionOfSearch(t *testing.T) {
 		return len(items) == 3
 	})
 	if items[0].To != "/u/ada" || items[0].Face != "/drawn/ada.svg" || items[2].Text != "#adapters" || items[2].To != "/tag/adapters" || items[2].Face != "" {
-		t.Errorf("%+v", items)
+		t.Errorf("suggested items: %+v", items)
 	}
 	ada.get("/suggest?q=%40adam").want(200, `"/drawn/adam.svg"`).wantNot(`"to"`)
 	ada.get("/suggest?in=search&q=%40adam").want(200, `"to":"/u/adam"`)
 }
 
-// The posts of a conversation are grouped on the home timeline and among the replies of a person.
+// The posts of a conversation are grouped on the home timeline and on a profile's list of replies.
 func TestConversationsAtHome(t *testing.T) {
 	t.Parallel()
 	s := setup(t)

@@ -7,7 +7,7 @@ import (
 	"retwis/internal/social"
 )
 
-// The settings are a list: on a separate page, and next to each settings page. There the current
+// The list of settings is on a page of its own and next to each settings page. There the current
 // page is marked, and the title leads back to the list.
 func TestSettingsList(t *testing.T) {
 	t.Parallel()
@@ -21,7 +21,7 @@ func TestSettingsList(t *testing.T) {
 	}
 	list := ada.get("/settings").want(200, "<title>Settings · Retwis</title>").wantNot("/settings/invites", "/settings/email", "section-up")
 	if n := strings.Count(list.body, `class="section-nav`); n != 1 {
-		t.Errorf("the list is %d times on its page", n)
+		t.Errorf("the list appears %d times, want 1", n)
 	}
 	for path, label := range pages {
 		list.want(200, `href="`+path+`" aria-current="false"`)
@@ -29,18 +29,18 @@ func TestSettingsList(t *testing.T) {
 			`href="`+path+`" aria-current="page"`, `<p class="section-up"><a href="/settings">`)
 		for other := range pages {
 			if other != path && !strings.Contains(page.body, `href="`+other+`" aria-current="false"`) {
-				t.Errorf("%s marks %s, or lacks it", path, other)
+				t.Errorf("%s lacks %s or marks it as the current page", path, other)
 			}
 		}
 	}
-	// Pages below a page, and responses to its form, belong to it.
+	// The response to a form marks the page of the form.
 	ada.send("/settings/security/password", "current", "wrong", "password", "another horse", "password2", "another horse").
 		want(422, `href="/settings/security" aria-current="true"`)
 	mona.get("/settings").want(200, `href="/settings/invites"`)
 	mona.get("/settings/invites").want(200, `href="/settings/invites" aria-current="page"`, "Invites · Settings")
 }
 
-// The moderation pages are such a list, too, with counts of pending items. Only admins see the
+// The moderation pages have such a list, too, with counts of pending items. Only admins see the
 // pages about the site.
 func TestModerationList(t *testing.T) {
 	t.Parallel()

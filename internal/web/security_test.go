@@ -20,7 +20,7 @@ import (
 	"retwis/internal/web"
 )
 
-// The routes that guard an account; see TestWalk.
+// init adds the routes that guard an account to walks.
 func init() {
 	for route, w := range map[string]walk{
 		"GET /login/code":             {"/login/code", "", everybody(303)},
@@ -59,7 +59,7 @@ var (
 	shownSession = regexp.MustCompile(`name="id" value="([0-9a-f]+)"`)
 )
 
-// loggedIn returns another browser of a user.
+// loggedIn logs a user in with another browser.
 func (s *site) loggedIn(name, agent string) *visitor {
 	s.t.Helper()
 	v := s.visitor()
@@ -91,48 +91,48 @@ func TestSecurityPage(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	s.signedUp("ada")
-	here, phone, third := s.loggedIn("ada", firefox), s.loggedIn("ada", iphone), s.loggedIn("ada", "<script>x")
-	page := here.get("/settings/security").want(200, "Firefox on Linux", "This device", "Safari on iOS", "Unknown device").wantNot("<script>x")
+	current, phone, third := s.loggedIn("ada", firefox), s.loggedIn("ada", iphone), s.loggedIn("ada", "<script>x")
+	page := current.get("/settings/security").want(200, "Firefox on Linux", "This device", "Safari on iOS", "Unknown device").wantNot("<script>x")
 	if cache := page.header.Get("Cache-Control"); cache != "no-store" {
 		t.Errorf("Cache-Control: %q", cache)
 	}
-	if cache := here.get("/notifications").header.Get("Cache-Control"); cache != "private, no-cache" {
+	if cache := current.get("/notifications").header.Get("Cache-Control"); cache != "private, no-cache" {
 		t.Errorf("Cache-Control of notifications: %q", cache)
 	}
-	// A session is ended by its number; the current one has no button.
+	// Every session except the current one has a button that ends it.
 	ids := shownSession.FindAllStringSubmatch(page.body, -1)
 	if len(ids) != 3 {
 		t.Fatalf("%d sessions can be ended, want 3", len(ids))
 	}
 	before, _, _ := strings.Cut(page.body, "Safari on iOS")
 	at := len(shownSession.FindAllString(before, -1))
-	here.send("/settings/security/end", "id", ids[at][1]).want(303, "/settings/security?ended")
-	here.get("/settings/security?ended").want(200, "That device is logged out").wantNot("Safari on iOS")
+	current.send("/settings/security/end", "id", ids[at][1]).want(303, "/settings/security?ended")
+	current.get("/settings/security?ended").want(200, "That device is logged out").wantNot("Safari on iOS")
 	phone.get("/home").want(303, "/login")
 	third.get("/home").want(200)
-	here.send("/settings/security/end", "id", "*").want(303)
-	here.send("/settings/security/others").want(303, "?others")
+	current.send("/settings/security/end", "id", "*").want(303)
+	current.send("/settings/security/others").want(303, "?others")
 	third.get("/home").want(303, "/login")
-	here.get("/home").want(200)
+	current.get("/home").want(200)
 	log := s.log.String()
 	for _, event := range []string{"session ended", "sessions ended"} {
 		if !strings.Contains(log, `msg="`+event+`"`) {
 			t.Errorf("the log has no %q", event)
 		}
 	}
-	// Another person cannot end them.
+	// Another user cannot end these sessions.
 	ben := s.signedUp("ben")
-	mine := s.loggedIn("ada", firefox)
-	for _, id := range shownSession.FindAllStringSubmatch(here.get("/settings/security").body, -1) {
+	fourth := s.loggedIn("ada", firefox)
+	for _, id := range shownSession.FindAllStringSubmatch(current.get("/settings/security").body, -1) {
 		ben.send("/settings/security/end", "id", id[1]).want(303)
 	}
-	mine.get("/home").want(200)
+	fourth.get("/home").want(200)
 }
 
 func TestChangePassword(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
-	here := s.signedUp("ada")
+	current := s.signedUp("ada")
 	other := s.loggedIn("ada", firefox)
 	const next = "a better horse"
 	for _, c := range [][4]string{
@@ -141,10 +141,10 @@ func TestChangePassword(t *testing.T) {
 		{password, "password123", "password123", "too easy to guess"},
 		{password, next, next + "x", "match."},
 	} {
-		here.send("/settings/security/password", "current", c[0], "password", c[1], "password2", c[2]).want(422, c[3], `aria-invalid="true"`).wantNot(c[1] + `"`)
+		current.send("/settings/security/password", "current", c[0], "password", c[1], "password2", c[2]).want(422, c[3], `aria-invalid="true"`).wantNot(c[1] + `"`)
 	}
-	here.send("/settings/security/password", "current", password, "password", next, "password2", next).want(303, "?password")
-	here.get("/settings/security?password").want(200, "Your password is changed")
+	current.send("/settings/security/password", "current", password, "password", next, "password2", next).want(303, "?password")
+	current.get("/settings/security?password").want(200, "Your password is changed")
 	other.get("/home").want(303, "/login")
 	other.send("/login", "username", "ada", "password", password).want(422)
 	other.send("/login", "username", "ada", "password", next).want(303)
@@ -167,20 +167,20 @@ func currentCode(t *testing.T, key string, at time.Time) string {
 func TestTwoSteps(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
-	here := s.signedUp("ada")
-	here.send("/settings/security/app", "current", "wrong horse").want(422, "not your password")
-	here.send("/settings/security/app", "current", password).want(303, "/settings/security/app")
-	page := here.get("/settings/security/app").want(200, `<svg class="qr" role="img"`, "Set up two-step log-in")
+	current := s.signedUp("ada")
+	current.send("/settings/security/app", "current", "wrong horse").want(422, "not your password")
+	current.send("/settings/security/app", "current", password).want(303, "/settings/security/app")
+	page := current.get("/settings/security/app").want(200, `<svg class="qr" role="img"`, "Set up two-step log-in")
 	key := shownKey.FindStringSubmatch(page.body)[1]
-	here.send("/settings/security/confirm", "code", "000000x").want(422, "That code isn&#39;t right", `class="qr"`)
-	codes := shownCode.FindAllStringSubmatch(here.send("/settings/security/confirm", "code", currentCode(t, key, time.Now())).want(200, "not shown again").body, -1)
-	here.send("/settings/security/confirm", "code", currentCode(t, key, time.Now())).want(303, "/settings/security?on") // sent twice
-	here.get("/settings/security?on").want(200, "make new ones here")
+	current.send("/settings/security/confirm", "code", "000000x").want(422, "That code isn&#39;t right", `class="qr"`)
+	codes := shownCode.FindAllStringSubmatch(current.send("/settings/security/confirm", "code", currentCode(t, key, time.Now())).want(200, "not shown again").body, -1)
+	current.send("/settings/security/confirm", "code", currentCode(t, key, time.Now())).want(303, "/settings/security?on") // sent twice
+	current.get("/settings/security?on").want(200, "make new ones here")
 	if len(codes) != 10 {
-		t.Fatalf("%d codes", len(codes))
+		t.Fatalf("%d codes, want 10", len(codes))
 	}
-	here.get("/settings/security").want(200, "You have 10 recovery codes").wantNot(codes[0][1])
-	here.get("/settings/security/app").want(303, "/settings/security")
+	current.get("/settings/security").want(200, "You have 10 recovery codes").wantNot(codes[0][1])
+	current.get("/settings/security/app").want(303, "/settings/security")
 
 	v := s.visitor()
 	v.get("/login/code").want(303, "/login")
@@ -192,7 +192,7 @@ func TestTwoSteps(t *testing.T) {
 	v.send("/login/code", "code", currentCode(t, key, time.Now().Add(30*time.Second)), "next", "/u/ada").want(303, "/u/ada")
 	v.get("/home").want(200)
 
-	// A text survives both steps; a code works only once, and so does a recovery code.
+	// A draft survives both steps. A code and a recovery code work only once.
 	v = s.visitor()
 	v.send("/login", "username", "ada", "password", password, "status", text).want(200, "what I &lt;thought&gt;</textarea>", `action="/login/code"`)
 	v.send("/login/code", "code", currentCode(t, key, time.Now().Add(30*time.Second)), "status", text).want(422, "already used", "what I &lt;thought&gt;</textarea>")
@@ -204,10 +204,10 @@ func TestTwoSteps(t *testing.T) {
 	}
 	v.send("/login/code", "code", codes[1][1]).want(422, "Log in again", `name="password"`)
 
-	here.send("/settings/security/codes", "current", password).want(200, "New recovery codes").wantNot(codes[2][1])
-	here.send("/settings/security/off", "current", "wrong horse").want(422, "not your password")
-	here.send("/settings/security/off", "current", password).want(303, "?off")
-	here.get("/settings/security?off").want(200, "Two-step log-in is off", "Turn on")
+	current.send("/settings/security/codes", "current", password).want(200, "New recovery codes").wantNot(codes[2][1])
+	current.send("/settings/security/off", "current", "wrong horse").want(422, "not your password")
+	current.send("/settings/security/off", "current", password).want(303, "?off")
+	current.get("/settings/security?off").want(200, "Two-step log-in is off", "Turn on")
 	s.visitor().send("/login", "username", "ada", "password", password).want(303, "/home")
 
 	log := s.log.String()
@@ -218,7 +218,7 @@ func TestTwoSteps(t *testing.T) {
 	}
 	for _, secret := range []string{strings.ReplaceAll(key, " ", ""), codes[0][1], codes[1][1], text, "thought"} {
 		if strings.Contains(log, secret) {
-			t.Errorf("the log has %q", secret)
+			t.Errorf("the log contains %q", secret)
 		}
 	}
 }
@@ -253,8 +253,8 @@ func TestResetLink(t *testing.T) {
 	}
 }
 
-// Over TLS the cookie has a name that no other host can set. The other name, which any host of the
-// same domain can set, logs nobody in.
+// Over TLS the cookie has a name that no other host can set. A cookie with the plain name, which
+// any host of the same domain can set, logs nobody in.
 func TestCookieOverTLS(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -288,25 +288,25 @@ func TestCookieOverTLS(t *testing.T) {
 	v.do(request, nil).want(200)
 }
 
-// The event stream of a session ends with the session, in whichever process it ended.
+// The event stream of a session ends with the session, whichever process ends the session.
 func TestEventsEndWithTheSession(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
 	first, second := reach(t, db.URL()), reach(t, db.URL())
 	server := second.ClientOption()
-	// Each keep-alive checks the session, too.
+	// Use a long heartbeat, because each heartbeat checks the session, too.
 	options := web.Options{Live: live.Options{Heartbeat: time.Hour}}
-	here, there := serving(t, first), start(t, second.Client(), options, app.Options{Invalidations: second.Invalidations(), Server: &server})
-	ada := here.signedUp("ada")
-	phone := here.loggedIn("ada", iphone)
-	open, ended := (&visitor{site: there, http: ada.http}).follow("on=home", ""), (&visitor{site: there, http: phone.http}).follow("on=home", "")
+	local, remote := serving(t, first), start(t, second.Client(), options, app.Options{Invalidations: second.Invalidations(), Server: &server})
+	ada := local.signedUp("ada")
+	phone := local.loggedIn("ada", iphone)
+	open, ended := (&visitor{site: remote, http: ada.http}).follow("on=home", ""), (&visitor{site: remote, http: phone.http}).follow("on=home", "")
 	open.next("unread")
 	ended.next("unread")
 	phone.send("/logout").want(303)
 	for range ended.got { // until the stream ends
 	}
 	ada.send("/post", "status", "still here").want(303)
-	ben := here.signedUp("ben")
+	ben := local.signedUp("ben")
 	ben.send("/u/ada/follow").want(303)
 	open.until("unread", "1")
 }

@@ -19,7 +19,7 @@ func (a *response) sidebar() *response {
 	return &response{t: a.t, status: a.status, body: bar}
 }
 
-// reader signs up a user who follows three authors, and other authors.
+// reader signs up three authors, the others, and a user who follows the three authors.
 func (s *site) reader(name string, others ...string) *visitor {
 	s.t.Helper()
 	for i, author := range append([]string{"one", "two", "three"}, others...) {
@@ -32,7 +32,7 @@ func (s *site) reader(name string, others ...string) *visitor {
 	return v
 }
 
-// Reading pages have suggested people and trends at their side; pages with forms do not.
+// Pages for reading have a sidebar with suggested people and trends; pages with forms do not.
 func TestSidebar(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -47,7 +47,7 @@ func TestSidebar(t *testing.T) {
 		bar := v.get(path).want(200, `class="in columns"`).sidebar().
 			want(200, "Who to follow", "Trends", `href="/tag/redis"`, `id="find"`, `name="back" value="`+path+`"`)
 		if got := bar.toFollow(); len(got) != 3 || slices.Contains(got, "one") {
-			t.Errorf("%s suggests %v", path, got)
+			t.Errorf("%s suggests %v, want three people who are not followed", path, got)
 		}
 	}
 	v.get("/explore/people").want(200).sidebar().want(200, "Trends").wantNot("Who to follow")
@@ -64,7 +64,7 @@ func TestSidebar(t *testing.T) {
 	v.send("/post", "status", "").want(422).sidebar().want(422, `name="back" value="/home"`)
 }
 
-// Actions of and on a viewer show in the sidebar of the next page.
+// Suggestions in the sidebar follow the actions of the viewer and of other users.
 func TestSidebarFollows(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -82,19 +82,19 @@ func TestSidebarFollows(t *testing.T) {
 		t.Errorf("after %s was dismissed: %v", after[0], last)
 	}
 	v.forgetFresh()
-	until(t, "all is read", func() bool { return slices.Equal(suggested(), last) })
+	until(t, "the sidebar is up to date", func() bool { return slices.Equal(suggested(), last) })
 	s.loggedIn(last[0], "").send("/u/ada/block").want(303)
-	until(t, "a block shows", func() bool { return !slices.Contains(suggested(), last[0]) })
+	until(t, "the block takes effect", func() bool { return !slices.Contains(suggested(), last[0]) })
 	s.standing(last[1], social.Suspended)
-	until(t, "a suspension shows", func() bool { return !slices.Contains(suggested(), last[1]) })
+	until(t, "the suspension takes effect", func() bool { return !slices.Contains(suggested(), last[1]) })
 	left := suggested()
 	s.loggedIn(left[0], "").send("/settings/profile", "display_name", "Another Name").want(303)
-	until(t, "a name shows", func() bool {
+	until(t, "the new name is shown", func() bool {
 		return strings.Contains(v.get("/notifications").sidebar().body, "Another Name")
 	})
 }
 
-// The sidebar of a cached page sends no command.
+// The sidebar of a cached page needs no command.
 func TestSidebarFromMemory(t *testing.T) {
 	t.Parallel()
 	db := redistest.Own(t)
@@ -119,7 +119,7 @@ func TestSidebarFromMemory(t *testing.T) {
 	}
 	const pages = 300
 	fewest := pages
-	for range 5 { // background work sends commands, too
+	for range 5 { // background jobs send commands, too
 		before := commands()
 		for range pages {
 			v.get("/home").want(200).sidebar().want(200, "Who to follow", `href="/tag/redis"`)
@@ -127,6 +127,6 @@ func TestSidebarFromMemory(t *testing.T) {
 		fewest = min(fewest, commands()-before)
 	}
 	if fewest > pages/5 {
-		t.Errorf("%d commands for %d pages with a sidebar", fewest, pages)
+		t.Errorf("%d commands for %d pages with a sidebar, want at most a fifth", fewest, pages)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// sink is a client that discards responses.
+// sink is a response writer that discards the body.
 type sink struct {
 	header http.Header
 	status int

@@ -46,7 +46,7 @@ func do(t *testing.T, server *redistest.Server, commands ...string) {
 	}
 }
 
-// until polls a condition.
+// until polls ready until it returns true. what completes the message "timed out waiting until".
 func until(t *testing.T, what string, ready func() bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -55,7 +55,7 @@ func until(t *testing.T, what string, ready func() bool) {
 		select {
 		case <-tick.C:
 		case <-t.Context().Done():
-			t.Fatalf("in vain: %s", what)
+			t.Fatalf("timed out waiting until %s", what)
 		}
 	}
 }
@@ -133,7 +133,7 @@ func TestWritesRefused(t *testing.T) {
 				in.get("/lists").want(200, "Friends")
 				a := in.send("/post", "status", "my <text>").want(503, "can&#39;t save anything right now", ">my &lt;text&gt;</textarea>", "been published", "Log out")
 				if a.header.Get("Retry-After") == "" {
-					t.Error("the page does not say when to come again")
+					t.Error("the page has no Retry-After")
 				}
 				in.send("/u/ben/follow").want(503, "can&#39;t save")
 				if login := site.visitor().send("/login", "username", "ada", "password", password); name == "OOM" {
@@ -153,7 +153,7 @@ func TestWritesRefused(t *testing.T) {
 	}
 }
 
-// Stopping a site works even if the server refuses PING, which rueidis sends when it takes back a
+// A site can be stopped even if the server refuses PING, which rueidis sends when it takes back a
 // connection.
 func TestStopWherePingIsRefused(t *testing.T) {
 	t.Parallel()
@@ -161,7 +161,7 @@ func TestStopWherePingIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := redistest.Own(t, state.config...)
-			t.Cleanup(func() { server.Kill(t) }) // it does not stop without a snapshot
+			t.Cleanup(func() { server.Kill(t) }) // the server does not stop without a snapshot
 			v := on(t, reach(t, server.URL()).Client()).signedUp("ada")
 			v.send("/post", "status", "before").want(303)
 			state.begin(t, server)
@@ -169,7 +169,7 @@ func TestStopWherePingIsRefused(t *testing.T) {
 	}
 }
 
-// unavailable are states in which a server does not answer anything useful.
+// unavailable are states in which a server does not serve commands.
 var unavailable = map[string]state{
 	"MASTERDOWN": {
 		begin: func(t *testing.T, s *redistest.Server) {
@@ -187,7 +187,7 @@ var unavailable = map[string]state{
 				return err != nil && strings.HasPrefix(err.Error(), "BUSY")
 			})
 		},
-		end: func(t *testing.T, s *redistest.Server) { // the only command that it accepts now
+		end: func(t *testing.T, s *redistest.Server) { // a busy server accepts no other command
 			conn, err := net.Dial("unix", s.Socket())
 			if err != nil {
 				t.Fatal(err)
@@ -213,8 +213,8 @@ var unavailable = map[string]state{
 }
 
 // Without a database, a request fails once a probe fails, rather than after its timeout. The page
-// keeps the text of a post and does not show the user as logged out. When the database is back, so
-// is the site.
+// keeps the text of a post and does not show the user as logged out. The site recovers with the
+// database.
 func TestUnavailable(t *testing.T) {
 	t.Parallel()
 	for name, state := range unavailable {
@@ -225,7 +225,7 @@ func TestUnavailable(t *testing.T) {
 			v := s.signedUp("ada")
 			v.get("/home").want(200)
 			state.begin(t, server)
-			fails(t, s, v, name)
+			wantUnavailable(t, s, v, name)
 			state.end(t, server)
 			until(t, "the site is back", func() bool { return v.get("/home").status == 200 })
 			v.send("/post", "status", "after").want(303)
@@ -234,8 +234,9 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// fails checks the responses without a database that answers with reply, or not at all.
-func fails(t *testing.T, s *site, v *visitor, reply string) {
+// wantUnavailable checks the responses while the database answers with the error reply, or not at
+// all.
+func wantUnavailable(t *testing.T, s *site, v *visitor, reply string) {
 	t.Helper()
 	v.get("/healthz").want(200)
 	responses := v.atOnce(
@@ -249,7 +250,7 @@ func fails(t *testing.T, s *site, v *visitor, reply string) {
 		id := a.header.Get("X-Request-Id")
 		a.want(503, "can&#39;t reach its database", id).wantNot("redis.sock", "refused", "social:", "context", "Log in", "Sign up", "Log out")
 		if a.header.Get("Retry-After") == "" {
-			t.Error("the page does not say when to come again")
+			t.Error("the page has no Retry-After")
 		}
 		if got := a.header.Get("Content-Length"); got != strconv.Itoa(len(a.body)) {
 			t.Errorf("Content-Length: %s of a page of %d bytes", got, len(a.body))
@@ -257,7 +258,7 @@ func fails(t *testing.T, s *site, v *visitor, reply string) {
 		line := s.log.line(t, id)
 		if !strings.Contains(line, "level=ERROR") || !strings.Contains(line, "status=503") ||
 			!strings.Contains(line, httpserver.ErrSilent.Error()) && !strings.Contains(line, ": "+reply+" ") {
-			t.Errorf("the log says %q", line)
+			t.Errorf("log line %q", line)
 		}
 	}
 	v.send("/post", "status", "my <text>").want(503, ">my &lt;text&gt;</textarea>", "may already have been published")
@@ -269,15 +270,15 @@ func fails(t *testing.T, s *site, v *visitor, reply string) {
 // atOnce sends requests concurrently.
 func (v *visitor) atOnce(requests ...func() *response) []*response {
 	responses := make([]*response, len(requests))
-	var all sync.WaitGroup
+	var wg sync.WaitGroup
 	for i, send := range requests {
-		all.Go(func() { responses[i] = send() })
+		wg.Go(func() { responses[i] = send() })
 	}
-	all.Wait()
+	wg.Wait()
 	return responses
 }
 
-// However many requests fail at once, the log is not flooded.
+// If many requests fail at once, only some of them are logged.
 func TestManyFailAtOnce(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t)
@@ -296,13 +297,13 @@ func TestManyFailAtOnce(t *testing.T) {
 		}
 	}
 	if lines := strings.Count(s.log.String(), "status=503"); lines == 0 || lines >= many {
-		t.Errorf("%d lines in the log", lines)
+		t.Errorf("%d failures are logged, want 1 to %d", lines, many-1)
 	}
 	server.Thaw(t)
 	until(t, "the site is back", func() bool { return v.get("/home").status == 200 })
 }
 
-// The site waits for a slow server, unlike for one that is down.
+// The site waits for a server that is loading, unlike for a server that is down.
 func TestLoading(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t, "rdbcompression no", "key-load-delay 1500", "save 3600 1000000")
@@ -322,6 +323,6 @@ func TestLoading(t *testing.T) {
 	until(t, "the site is back", func() bool { return v.get("/home?before=7").status == 200 })
 	<-back
 	if !strings.Contains(s.log.String(), "LOADING") {
-		t.Log("no page met the server while it loaded")
+		t.Log("no request reached the server while it was loading")
 	}
 }

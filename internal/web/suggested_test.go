@@ -13,7 +13,7 @@ import (
 
 var followForm = regexp.MustCompile(`action="/u/(\w+)/follow"`)
 
-// toFollow returns the people that a page has follow buttons for.
+// toFollow returns the usernames for which a page has follow buttons.
 func (a *response) toFollow() (names []string) {
 	for _, found := range followForm.FindAllStringSubmatch(a.body, -1) {
 		names = append(names, found[1])
@@ -21,8 +21,8 @@ func (a *response) toFollow() (names []string) {
 	return names
 }
 
-// The home page of a new user suggests five people, with their latest posts, and tags until three
-// people are followed; then the sidebar suggests others.
+// The home page of a new user suggests five people, with their latest posts, and tags until the
+// user follows three people. Then the sidebar suggests others.
 func TestNewcomer(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -41,7 +41,7 @@ func TestNewcomer(t *testing.T) {
 		`action="/tag/redis/follow"`, `action="/tag/go/follow"`).wantNot("No posts yet", "Who to follow")
 	people := home.toFollow()
 	if len(people) != 5 || slices.Contains(people, "silent") || slices.ContainsFunc(people, func(name string) bool { return !strings.Contains(home.body, "written by "+name) }) {
-		t.Fatalf("suggested: %v", people)
+		t.Fatalf("suggested: %v, want five people with posts", people)
 	}
 	v.send("/tag/go/follow", "back", "/home").want(303, "/home")
 	v.get("/home").want(200, `action="/tag/redis/follow"`).wantNot(`action="/tag/go/follow"`)
@@ -55,12 +55,12 @@ func TestNewcomer(t *testing.T) {
 		}
 	}
 	if home.wantNot("first-steps"); len(home.posts()) != 5 {
-		t.Errorf("after five follows the home page has %d posts", len(home.posts()))
+		t.Errorf("after five follows the home page has %d posts, want 5", len(home.posts()))
 	}
 }
 
-// The first person followed may have filled the home page: two more are suggested nevertheless. A
-// post that the new user has just written comes first.
+// Two more people are suggested even if the posts of the first followed person fill the home page.
+// A post that the new user has just written comes first.
 func TestNewcomerWithManyPosts(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -79,14 +79,14 @@ func TestNewcomerWithManyPosts(t *testing.T) {
 	v.send("/post", "status", "my first post").want(303)
 	home = v.get("/home").want(200, `data-follows>1</span>`, "my first post")
 	if steps, post := strings.Index(home.body, "first-steps"), strings.Index(home.body, `class="post"`); steps < post {
-		t.Error("the post that was just written is below suggestions")
+		t.Error("the post that was just written is below the suggestions")
 	}
 	v.send("/home/steps").want(303, "/home")
 	v.get("/home").want(200, "my first post").wantNot("first-steps")
 }
 
-// Suggested people can be followed and dismissed, and the page gives the reason. Visitors get
-// active people.
+// Suggested people can be followed and dismissed, and the page gives the reason for each
+// suggestion. Visitors see active people.
 func TestSuggestedPage(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -101,12 +101,12 @@ func TestSuggestedPage(t *testing.T) {
 	cem.send("/u/dan/follow").want(303)
 	page := ada.get("/explore/people").want(200, "<bdi>ben</bdi>", "<bdi>cem</bdi>", "Followed by ", " and <bdi>").wantNot("I write", "you follow")
 	if got := page.toFollow(); !slices.Equal(got, []string{"dan"}) {
-		t.Errorf("suggested: %v", got)
+		t.Errorf("suggested: %v, want dan", got)
 	}
 	eve := s.signedUp("eve")
 	ada.send("/u/eve/follow").want(303)
 	eve.send("/u/dan/follow").want(303)
-	ada.send("/u/dan/unmute").want(303) // reads what others have done, too
+	ada.send("/u/dan/unmute").want(303) // so that the next page bypasses the caches
 	ada.get("/explore/people").want(200, " and 2 others you follow")
 	s.visitor().get("/explore/people").want(200, "I write &amp; read", `action="/u/dan/follow"`).wantNot("Not interested", "Followed by")
 

@@ -11,7 +11,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// longAgo makes accounts old enough to count for trends.
+// longAgo backdates accounts, so that they count for trends.
 func (s *site) longAgo(names ...string) {
 	s.t.Helper()
 	for _, name := range names {
@@ -64,18 +64,18 @@ func TestExplore(t *testing.T) {
 	if err := s.social.Suggestions.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	stranger := s.visitor() // whose suggestions may be a minute old
+	stranger := s.visitor() // suggestions for visitors may be a minute old
 	until(t, "people are suggested", func() bool { return strings.Contains(stranger.get("/explore").body, "People to follow") })
 	page := stranger.get("/explore").want(200, `<a href="/tag/go">`, "#go", "6 people", "example.com",
 		`<a href="https://example.com/a?b=1" rel="nofollow noopener ugc">`, "a post that &lt;everybody&gt; likes",
 		"Popular today", "Liked this week", "a post that one person likes", "Latest", "People to follow", `action="/u/person0/follow"`).wantNot("Nothing is trending")
 	if posts := page.posts(); len(posts) != 8 || len(slices.Compact(slices.Sorted(slices.Values(posts)))) != 8 {
-		t.Errorf("the posts of the page: %v", posts)
+		t.Errorf("the posts of the page: %v, want 8 different ones", posts)
 	}
 	if order := []string{"Trends<", "Popular today", "People to follow", "Liked this week", "Latest</h2>"}; !slices.IsSortedFunc(order, func(a, b string) int {
 		return cmp.Compare(strings.Index(page.body, a), strings.Index(page.body, b))
 	}) {
-		t.Errorf("not in this order: %q", order)
+		t.Errorf("the sections are not in the order %q", order)
 	}
 	author.get("/explore").want(200, "a post that", `<a href="/explore" aria-current="page">`)
 	blocked.get("/explore").want(200, "#go").wantNot("a post that", `action="/u/author/follow"`)
@@ -85,7 +85,7 @@ func TestExplore(t *testing.T) {
 	s.visitor().get("/").want(200, `<a class="button soft" href="/explore">Look around</a>`)
 }
 
-// Moderators block and pin tags in the browser; for others the page does not exist.
+// Moderators block and pin tags in the browser; others get status 404.
 func TestTagRules(t *testing.T) {
 	t.Parallel()
 	s := setup(t)

@@ -10,7 +10,7 @@ import (
 // line returns the log line of a request.
 func (l *lines) line(t *testing.T, id string) (found string) {
 	t.Helper()
-	until(t, "the request is in the log", func() bool { // a client gets its response before that
+	until(t, "the request is in the log", func() bool { // the line is written after the response
 		for line := range strings.Lines(l.String()) {
 			if strings.Contains(line, "request="+id) {
 				found = line
@@ -21,7 +21,7 @@ func (l *lines) line(t *testing.T, id string) (found string) {
 	return found
 }
 
-// A client that disconnects is not a failure of the site.
+// A request of a client that has disconnected is not logged as a failure.
 func TestClientGone(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -34,7 +34,7 @@ func TestClientGone(t *testing.T) {
 	w := &sink{header: http.Header{}}
 	s.server.Handler().ServeHTTP(w, request)
 	if w.status != 499 || s.log.String() != "" {
-		t.Errorf("status %d, and the log says %s", w.status, s.log)
+		t.Errorf("status %d, log %s; want 499, no log", w.status, s.log)
 	}
 	s.http.Config.Handler = s.server.AdminHandler()
 	s.visitor().get("/metrics").want(200, `{route="GET /u/{name}",status="4xx"} 1`, `{route="GET /u/{name}",status="5xx"} 0`)

@@ -22,13 +22,13 @@ import (
 	"retwis/internal/web"
 )
 
-// crowd is the number of people who act at random; the last one is a moderator.
+// crowd is the number of people who act at random; the last is a moderator.
 const crowd = 8
 
-// guest is the author of posts by people who sign up, write and delete their account.
+// guest is the author number of people who sign up, write a post and delete their account.
 const guest = crowd
 
-// modelPost is a post of the model. Times say when an action was answered; zero if it was not.
+// modelPost is a post of the model. The times are when an action was answered, or zero.
 type modelPost struct {
 	author          int
 	path, id        string
@@ -37,14 +37,14 @@ type modelPost struct {
 	deleted, hidden time.Time
 }
 
-// shownText is a text that a post had until a time.
+// shownText is a text of a post until it was replaced.
 type shownText struct {
 	post     *modelPost
 	replaced time.Time
-	alt      bool // description of its picture, which an edit keeps
+	alt      bool // description of the picture, which an edit keeps
 }
 
-// alternate runs the steps in turn, for up to two seconds each.
+// alternate runs the steps in turn, with a pause of up to two seconds after each.
 func alternate(stop <-chan struct{}, steps ...func()) {
 	for i := 0; ; i++ {
 		steps[i%len(steps)]()
@@ -77,16 +77,16 @@ type network struct {
 }
 
 // Random people act on two processes, one of which has a slow or broken link to the database. No
-// page shows for more than a second what its reader must not see, and in the end all pages match
-// the model and a check finds nothing. Posts have pictures with descriptions and are also read in
-// lists, feeds and searches, in two languages; people are searched by name. The week's liked posts are merged
-// continuously. Trends are left out; package search tests them.
+// page shows for more than a second what its reader must not see. In the end all pages match the
+// model and the check finds nothing. Posts have pictures with descriptions and are also read in
+// lists, feeds and searches, in two languages; people are searched by name. The week's liked posts
+// are merged continuously. Trends are left out, because package search tests them.
 func TestVisibilityModel(t *testing.T) {
 	t.Parallel()
 	const actions, reading = 5_000, 6
 	for i, way := range []struct {
-		name    string
-		befalls func(p *redistest.Proxy, stop <-chan struct{})
+		name  string
+		fault func(p *redistest.Proxy, stop <-chan struct{})
 	}{
 		{"healthy", func(*redistest.Proxy, <-chan struct{}) {}},
 		{"slow", func(p *redistest.Proxy, _ <-chan struct{}) { p.Delay(280 * time.Millisecond) }},
@@ -104,15 +104,15 @@ func TestVisibilityModel(t *testing.T) {
 				db := reach(t, url)
 				return start(t, db.Client(), web.Options{}, app.Options{Invalidations: db.Invalidations(), Media: place})
 			}
-			n := newPeople(t, [2]*site{process(db.URL()), process(proxy.URL())}, uint64(i))
+			n := newNetwork(t, [2]*site{process(db.URL()), process(proxy.URL())}, uint64(i))
 			stop, done := make(chan struct{}), make(chan struct{})
 			go func() {
 				defer close(done)
-				way.befalls(proxy, stop)
+				way.fault(proxy, stop)
 			}()
 			readers := reading
 			if way.name == "slow" {
-				readers = 40 // who mostly wait
+				readers = 40 // slow readers mostly wait
 			}
 			n.run(actions, readers)
 			close(stop)
@@ -126,7 +126,7 @@ func TestVisibilityModel(t *testing.T) {
 	}
 }
 
-func newPeople(t *testing.T, sites [2]*site, seed uint64) *network {
+func newNetwork(t *testing.T, sites [2]*site, seed uint64) *network {
 	t.Helper()
 	n := &network{t: t, rng: rand.New(rand.NewPCG(seed, 28)), sites: sites, texts: map[string]*shownText{}, readable: regexp.MustCompile(`zq\d+y`)}
 	for i := range crowd {
@@ -191,7 +191,7 @@ func (n *network) run(actions, readers int) {
 	time.Sleep(2 * promise) // so that the last changes are read, too
 }
 
-// send performs an action, occasionally on the far process, and retries it there if that failed.
+// send performs an action on the near process. Occasionally it tries the far process first.
 func (n *network) send(who int, path string, fields ...string) *response {
 	n.t.Helper()
 	if n.rng.IntN(60) == 0 {
@@ -206,7 +206,8 @@ func (n *network) send(who int, path string, fields ...string) *response {
 	return a
 }
 
-// change is an action that takes something away from somebody, or gives it back.
+// change performs an action that hides something from somebody, or shows it again. It keeps the
+// time of the response in since.
 func (n *network) change(since *time.Time, takes bool, who int, path string, fields ...string) {
 	n.t.Helper()
 	n.mu.Lock()
@@ -300,7 +301,7 @@ func (n *network) write(who int, text, path string) {
 	}
 	a := n.actors[0][who].send(path, fields...)
 	if a.status != 303 {
-		return // a reply to a post that they cannot see
+		return // the person cannot see the parent
 	}
 	_, id, isReply := strings.Cut(a.header.Get("Location"), "#p")
 	if !isReply {
@@ -309,7 +310,7 @@ func (n *network) write(who int, text, path string) {
 	p := &modelPost{author: who, id: id, path: fmt.Sprintf("/u/person%d/%s", who, id)}
 	if alt != "" {
 		page := n.actors[0][who].get(p.path).want(200, alt).body
-		for _, address := range mediaAddress.FindAllString(page, -1) { // that of a reply shows its parent too
+		for _, address := range mediaAddress.FindAllString(page, -1) { // the page of a reply shows its parent, too
 			if strings.HasPrefix(address, picture) {
 				p.picture = address
 			}
@@ -329,7 +330,7 @@ func (n *network) add(text string, p *modelPost) {
 	n.texts[n.readable.FindString(text)] = &shownText{post: p}
 }
 
-// passBy signs up a user who writes and then deletes their account.
+// passBy signs up a guest who writes a post and then deletes the account.
 func (n *network) passBy(i int) {
 	n.t.Helper()
 	name := fmt.Sprint("guest", i)
@@ -365,8 +366,8 @@ func (n *network) edit(who int, p *modelPost, text string) {
 	}
 }
 
-// hiddenSince returns since when a person must not see a post, or the zero time if they may. With list set
-// it applies to lists without posts by muted people.
+// hiddenSince returns the time since which a person must not see a post, or the zero time if the
+// person may see it. If list is true, posts of muted people are hidden, too.
 func (n *network) hiddenSince(who int, p *modelPost, list bool) (since time.Time) {
 	causes := []time.Time{p.deleted}
 	if who != p.author {
@@ -390,21 +391,21 @@ func (n *network) hiddenSince(who int, p *modelPost, list bool) (since time.Time
 }
 
 // everywhereListed are the pages with posts of everybody who is not muted. A search highlights its
-// matches, so one for the tag leaves the rest of a text unchanged.
+// matches; the search for the tag leaves the rest of a text unchanged.
 var everywhereListed = []string{"/home", "/timeline", "/timeline.atom", "/timeline.json", "/tag/tag", "/tag/tag.atom", "/tag/tag.json", "/search?q=%23tag", "/search?q=%23tag&in=posts", "/explore"}
 
-// withPeople are pages with people who were not asked for by name. The sitemap shows what strangers
-// may see, for every reader.
+// withPeople are pages that list people. The sitemap shows what strangers may see, for every
+// reader.
 var withPeople = []string{"/search?in=people&q=person", "/search?q=person", "/suggest?q=%40person", "/explore/people", "/explore", "/sitemap/1.xml"}
 
-// personName matches a person on such a page, and toFollow a person suggested next to posts, which
-// mention others.
+// personName matches a person on such a page. toFollow matches a person suggested next to posts,
+// which mention others.
 var (
 	personName = regexp.MustCompile(`person(\d)`)
 	toFollow   = regexp.MustCompile(`/u/person(\d)/(?:un)?follow"`)
 )
 
-// readOne reads a random page and looks for what must not be there.
+// readOne reads a random page and checks that it shows nothing hidden.
 func (n *network) readOne(rng *rand.Rand) {
 	n.mu.Lock()
 	who, pages := rng.IntN(crowd), append([]string{"/notifications", "/bookmarks"}, everywhereListed...)
@@ -434,7 +435,7 @@ func (n *network) readOne(rng *rand.Rand) {
 		n.errors++
 	}
 	if out || n.out[who] {
-		return // now a stranger, or not yet logged in
+		return // the reader is a stranger now, or not yet logged in
 	}
 	if about != nil && a.status < 400 {
 		reader := who
@@ -443,7 +444,7 @@ func (n *network) readOne(rng *rand.Rand) {
 		}
 		since := n.hiddenSince(reader, about, false)
 		if late := asked.Sub(since); (page == about.picture || page == "/post/"+about.id) && !since.IsZero() && late > promise {
-			n.t.Errorf("person %d asks for %s of person %d, which is gone for %v: status %d", who, page, about.author, late, a.status)
+			n.t.Errorf("person %d gets %s of person %d, hidden for %v: status %d", who, page, about.author, late, a.status)
 		}
 	}
 	if slices.Contains(withPeople, page) {
@@ -462,21 +463,21 @@ func (n *network) readOne(rng *rand.Rand) {
 			}
 			since := n.hiddenSince(reader, &modelPost{author: other}, false)
 			if late := asked.Sub(since); !since.IsZero() && late > promise {
-				n.t.Errorf("person %d asks for %s and finds person %d, who is gone for %v", who, page, other, late)
+				n.t.Errorf("person %d gets %s with person %d, hidden for %v", who, page, other, late)
 			}
 		}
 	}
 	for _, token := range n.readable.FindAllString(a.body, -1) {
 		text := n.texts[token]
 		if text == nil {
-			continue // it is being written
+			continue // the post is being written
 		}
 		since := n.hiddenSince(who, text.post, slices.Contains(everywhereListed, page) || page == list)
 		if since.IsZero() && !strings.HasSuffix(page, "/history") {
 			since = text.replaced
 		}
 		if late := asked.Sub(since); !since.IsZero() && late > promise {
-			n.t.Errorf("person %d asks for %s and reads %q of person %d, which is gone for %v", who, page, token, text.post.author, late)
+			n.t.Errorf("person %d gets %s with %q of person %d, hidden for %v", who, page, token, text.post.author, late)
 		}
 	}
 }
@@ -487,7 +488,7 @@ func (n *network) upload(who int) string {
 	_, answer := n.actors[0][who].sendFiles("/media", nil, map[string][]byte{"file": photoOf(n.t, color.Gray{Y: uint8(n.rng.IntN(256))})})
 	id := mediaID.FindString(answer)
 	if id == "" {
-		n.t.Errorf("an upload is answered with %q", answer)
+		n.t.Errorf("response to an upload: %q, want an ID", answer)
 	}
 	return id
 }
@@ -518,13 +519,13 @@ func (n *network) compareAll() {
 	}
 	n.compareTag()
 	s := n.sites[0]
-	until(n.t, "the work in the background to end", func() bool {
+	until(n.t, "the background tasks have ended", func() bool {
 		waiting, err := s.client.Do(n.t.Context(), s.client.B().Exists().Key("tasks").Build()).AsInt64()
 		return err == nil && waiting == 0
 	})
 	result, err := check.Verify(n.t.Context(), s.social, check.Options{Report: func(p check.Problem) { n.t.Error(p) }})
 	if err != nil || result.Problems != 0 || result.Leftovers != 0 {
-		n.t.Errorf("a check finds %d problems and %d leftovers: %v", result.Problems, result.Leftovers, err)
+		n.t.Errorf("the check found %d problems and %d leftovers: %v", result.Problems, result.Leftovers, err)
 	}
 }
 
@@ -543,7 +544,7 @@ func (n *network) compareTag() {
 				}
 			}
 			got := v.get("/tag/tag").want(200).posts()
-			// A page has fewer posts if many of those it examines are hidden.
+			// A page has fewer posts if many of the posts that it examines are hidden.
 			if len(got) > len(want) || !slices.Equal(got, want[:len(got)]) {
 				n.t.Errorf("process %d, person %d: the page of the tag has %v, want %v", at, who, got, want[:min(20, len(want))])
 			}

@@ -29,9 +29,9 @@ var troubles = map[string]func(*redistest.Proxy){
 	},
 }
 
-// What one process has taken away from a reader, no other process shows for more than a second,
-// whether its link to the database is slow or broken. Afterwards all of them show what was given
-// back, and nothing else.
+// If one process hides a post from a reader, no other process shows the post for more than a
+// second, even if its link to the database is slow or broken. In the end all processes show what
+// was made visible again, and nothing else.
 func TestTakenAway(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -68,19 +68,19 @@ func TestTakenAway(t *testing.T) {
 		}
 	}
 	answered := time.Now()
-	eve.forgetFresh()       // for a while, her pages are read from the database
-	readAll(processes, all) // may cache what it has read
+	eve.forgetFresh()       // or else her pages bypass the caches
+	readAll(processes, all) // may fill the caches
 	time.Sleep(time.Until(answered.Add(promise + time.Millisecond)))
 	for _, r := range readAll(processes, all) {
 		for _, tk := range all {
 			if late := r.asked.Sub(answered); late > promise && tk.isGone(r) && strings.Contains(r.page.body, tk.text) {
-				t.Errorf("process %q: %v after the answer %s reads %q on %s: status %d", r.process, late, r.who, tk.text, r.path, r.page.status)
+				t.Errorf("process %q: %v after the response %s sees %q on %s: status %d", r.process, late, r.who, tk.text, r.path, r.page.status)
 			}
 			if late := r.asked.Sub(answered); late > promise && isPeople(r) && tk.isGone(r) && tk.isOfPerson() && strings.Contains(r.page.body, tk.name) {
-				t.Errorf("process %q: %v after the answer %s finds %q on %s: status %d", r.process, late, r.who, tk.name, r.path, r.page.status)
+				t.Errorf("process %q: %v after the response %s sees %q on %s: status %d", r.process, late, r.who, tk.name, r.path, r.page.status)
 			}
 			if late := r.asked.Sub(answered); late > promise && tk.isGone(r) && r.path == "/post/"+tk.id && r.page.status < 400 {
-				t.Errorf("process %q: %v after the answer %s is led to the post of %q: status %d", r.process, late, r.who, tk.what, r.page.status)
+				t.Errorf("process %q: %v after the response %s is redirected to the post of %q: status %d", r.process, late, r.who, tk.what, r.page.status)
 			}
 		}
 	}
@@ -113,7 +113,7 @@ func TestTakenAway(t *testing.T) {
 	}
 }
 
-// process is a process with its own link to the database, and its readers.
+// process is a process with its own link to the database and its own readers.
 type process struct {
 	name    string
 	trouble func(*redistest.Proxy)
@@ -121,21 +121,21 @@ type process struct {
 	readers map[string]*visitor
 }
 
-// taking is an action that takes a post away from somebody, and one that gives it back, or nil if
-// nothing does.
+// taking is an action that hides a post from somebody, and the action that shows the post again, or
+// nil if there is none.
 type taking struct {
 	what, name, text, path, id string
 	take, giveBack             func() *response
 }
 
-// isGone reports whether a page must not have the post.
+// isGone reports whether the post must not be on a page.
 func (tk *taking) isGone(r reading) bool {
 	switch tk.what {
 	case "nothing":
 		return false
 	case "block":
 		return r.who == "eve"
-	case "mute": // which applies to lists
+	case "mute": // a mute applies to lists
 		return r.who == "eve" && (r.path == "/home" || r.path == "/explore" || slices.Contains(publicLists, r.path) || strings.HasPrefix(r.path, "/lists/"))
 	case "edit":
 		return !strings.HasSuffix(r.path, "/history") && r.path != "/post/"+tk.id
@@ -143,13 +143,13 @@ func (tk *taking) isGone(r reading) bool {
 	return true
 }
 
-// isOfPerson reports whether the author disappears along with the post.
+// isOfPerson reports whether the author is hidden along with the post.
 func (tk *taking) isOfPerson() bool {
 	return tk.what == "block" || tk.what == "suspend" || tk.what == "leave"
 }
 
-// publicLists are the lists with posts of everybody. A search highlights its matches, so one for
-// the tag leaves the text unchanged.
+// publicLists are the lists with posts of everybody. A search highlights its matches; the search
+// for the tag leaves the text unchanged.
 var publicLists = []string{"/timeline", "/timeline.atom", "/timeline.json", "/tag/tag", "/tag/tag.atom", "/tag/tag.json", "/search?q=%23tag"}
 
 // peopleLists are the lists of all people, for logged-in users.
@@ -157,8 +157,8 @@ var peopleLists = []string{"/search?in=people&q=author", "/suggest?q=%40author",
 
 func isPeople(r reading) bool { return slices.Contains(peopleLists, r.path) }
 
-// hasAll reports whether a list of people has everybody: others have people to follow, or the first
-// ones.
+// hasAll reports whether a page lists all people. Other pages list suggestions or the first
+// matches.
 func hasAll(r reading) bool {
 	return isPeople(r) && !strings.HasPrefix(r.path, "/explore") && r.path != "/search?q=author"
 }
@@ -222,12 +222,12 @@ type reading struct {
 	page               *response
 }
 
-// readAll lets all readers read all pages in all processes concurrently.
+// readAll reads all pages as all readers in all processes concurrently.
 func readAll(processes []*process, all []*taking) (readings []reading) {
-	var each sync.WaitGroup
+	var wg sync.WaitGroup
 	var mu sync.Mutex
 	read := func(p *process, who string, paths ...string) {
-		each.Go(func() {
+		wg.Go(func() {
 			for _, path := range paths {
 				asked := time.Now()
 				page := p.readers[who].get(path)
@@ -252,6 +252,6 @@ func readAll(processes []*process, all []*taking) (readings []reading) {
 		read(p, "eve", "/notifications", "/u/eve")
 		read(p, "eve", append([]string{p.readers["eve"].list}, peopleLists...)...)
 	}
-	each.Wait()
+	wg.Wait()
 	return readings
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The walkers: each has another relation to the author.
+// The walkers differ in their relation to the author.
 const (
 	stranger = iota // not logged in
 	blocked         // by the author
@@ -17,24 +17,25 @@ const (
 	walkers
 )
 
-// walk is the response of a route to each of them, and which of them must not find the author's
-// text on it.
+// walk is a request to a route and the status for each walker.
 type walk struct {
 	path   string // {id} is the author's post
 	form   string // alternating names and values, separated by blanks
 	status [walkers]int
 }
 
-// everybody is the same status for all.
+// everybody returns the same status for all walkers.
 func everybody(status int) [walkers]int { return [walkers]int{status, status, status, status} }
 
-// signedIn is a status for all who are logged in; strangers are redirected to the log-in.
+// signedIn returns a status for walkers who are logged in; strangers are redirected to the log-in
+// page.
 func signedIn(status int) [walkers]int { return [walkers]int{303, status, status, status} }
 
-// visible is the status of what a block hides.
+// visible is the status of pages that a block hides.
 var visible = [walkers]int{200, 404, 200, 200}
 
-// walks are all routes of the site. The test fails if one is missing: add who may do what there.
+// walks maps all routes of the site to their walks. TestWalk fails if a route is missing: add its
+// status for each walker.
 var walks = map[string]walk{
 	"GET /{$}":                         {"/", "", [walkers]int{200, 303, 303, 303}},
 	"GET /register":                    {"/register", "", [walkers]int{200, 303, 303, 303}},
@@ -215,20 +216,20 @@ func init() {
 	}
 }
 
-// Every route responds to each kind of person as it must, and nobody who is blocked finds a text of
-// the author anywhere.
+// Every route returns the expected status to each walker, and a blocked user finds the author's
+// text nowhere.
 func TestWalk(t *testing.T) {
 	t.Parallel()
 	patterns := setup(t).server.Patterns()
 	for _, route := range patterns {
 		if _, ok := walks[route]; !ok {
-			t.Errorf("route %q is not walked: add it to the table", route)
+			t.Errorf("route %q is missing: add it to walks", route)
 		}
 	}
 	for _, route := range slices.Sorted(maps.Keys(walks)) {
 		w := walks[route]
 		if !slices.Contains(patterns, route) {
-			t.Errorf("there is no route %q", route)
+			t.Errorf("the site has no route %q", route)
 		}
 		if w.path == "" {
 			continue
@@ -264,20 +265,20 @@ func walkRoute(t *testing.T, route string, w walk) {
 			a = v.get(path)
 		}
 		if a.status != w.status[who] {
-			t.Errorf("person %d at %s: status %d, want %d", who, route, a.status, w.status[who])
+			t.Errorf("walker %d at %s: status %d, want %d", who, route, a.status, w.status[who])
 		}
 		if strings.HasPrefix(route, "GET ") && a.header.Get("Location") == path {
-			t.Errorf("person %d at %s: a redirect to the same address", who, route)
+			t.Errorf("walker %d at %s: a redirect to the same address", who, route)
 		}
 		if who == blocked && strings.Contains(a.body, "the text of") {
-			t.Errorf("a blocked person reads the text at %s", route)
+			t.Errorf("a blocked user sees the text at %s", route)
 		}
-		// With no-referrer, the Origin of a form is null, and over plain HTTP it is refused.
+		// With no-referrer, the Origin of a form is null, and over plain HTTP the form is refused.
 		if policy := a.header.Get("Referrer-Policy"); policy == "no-referrer" && strings.Contains(a.body, `method="post"`) {
-			t.Errorf("person %d at %s: forms of a page with Referrer-Policy %s", who, route, policy)
+			t.Errorf("walker %d at %s: forms of a page with Referrer-Policy %s", who, route, policy)
 		}
 		if a.status >= http.StatusInternalServerError {
-			t.Errorf("person %d at %s: %s", who, route, shorten(a.body))
+			t.Errorf("walker %d at %s: %s", who, route, shorten(a.body))
 		}
 	}
 }

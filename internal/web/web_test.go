@@ -65,8 +65,8 @@ func TestAccounts(t *testing.T) {
 		t.Errorf("Clear-Site-Data at a log-out: %q", got)
 	}
 	v.get("/home").want(303, "/login")
-	// The other browser's session continues. When it ends, its cookie stays: a slow response would
-	// remove the cookie of a log-in that happened in the meantime.
+	// The other browser's session continues. When this session ends, its cookie stays: a slow
+	// response could remove the cookie of a later log-in.
 	other.get("/home").want(200)
 	if err := s.social.Sessions.LogoutEverywhere(t.Context(), 1); err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func TestNextIsLocal(t *testing.T) {
 		s.visitor().send("/login", "username", "ada", "password", password, "next", next).want(303)
 		a := s.visitor().send("/login", "username", "ada", "password", password, "next", next)
 		if to := a.header.Get("Location"); to != "/home" {
-			t.Errorf("next=%q leads to %q", next, to)
+			t.Errorf("next=%q leads to %q, want /home", next, to)
 		}
 	}
 }
@@ -129,7 +129,7 @@ func TestPosting(t *testing.T) {
 	v.send("/post", "status", strings.Repeat("x", 70<<10)).want(413, "The form is too large")
 }
 
-// Usernames of the original program were not restricted; they are escaped.
+// The original program did not restrict usernames. Such names are escaped.
 func TestOldNames(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -168,7 +168,7 @@ func TestFollowing(t *testing.T) {
 	ben.send("/post", "status", "for my followers").want(303)
 	ada.get("/home").want(200, "for my followers")
 	if got := cleo.get("/home").want(200).posts(); len(got) != 0 {
-		t.Errorf("the home page of somebody who follows nobody has the posts %v", got)
+		t.Errorf("the home page of a user who follows nobody has the posts %v", got)
 	}
 	ben.get("/u/ben/followers").want(200, "/u/Ada")
 	ben.get("/u/Ada/following").want(200, `/u/ben"`)
@@ -211,7 +211,7 @@ func TestPaging(t *testing.T) {
 			}
 		}
 		if len(seen) < 60 {
-			t.Errorf("%s shows %d posts", start, len(seen))
+			t.Errorf("%s shows %d posts, want at least 60", start, len(seen))
 		}
 		once := map[string]bool{}
 		for _, id := range seen {
@@ -303,7 +303,7 @@ func TestHeaders(t *testing.T) {
 	}
 	first, second := page.header.Get("X-Request-Id"), v.get("/").header.Get("X-Request-Id")
 	if first == "" || first == second {
-		t.Errorf("two requests are named %q and %q", first, second)
+		t.Errorf("IDs of two requests: %q and %q, want different ones", first, second)
 	}
 }
 
@@ -312,7 +312,7 @@ func TestMetrics(t *testing.T) {
 	s := setup(t)
 	v := s.signedUp("ada")
 	v.send("/post", "status", "counted")
-	v.get("/home") // reads what its reader has just written
+	v.get("/home") // bypasses the caches after the post
 	v.get("/home")
 	s.visitor().get("/u/ada")
 	s.http.Config.Handler = s.server.AdminHandler()
@@ -336,20 +336,20 @@ func TestHTTPServer(t *testing.T) {
 		"MaxHeaderBytes":    int64(server.MaxHeaderBytes),
 	} {
 		if got <= 0 {
-			t.Errorf("%s is %d", name, got)
+			t.Errorf("%s is %d, want a limit", name, got)
 		}
 	}
 	if server.ErrorLog == nil {
-		t.Error("its errors go elsewhere")
+		t.Error("the server has no ErrorLog")
 	}
 }
 
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	if _, err := web.New(nil, web.Options{}); err == nil {
-		t.Error("New took no service")
+		t.Error("New accepted a nil service")
 	}
 	if _, err := web.New(&app.App{}, web.Options{Timeout: -1}); err == nil || !strings.Contains(err.Error(), "Timeout") {
-		t.Errorf("negative timeout: %v", err)
+		t.Errorf("negative timeout: %v, want an error about Timeout", err)
 	}
 }

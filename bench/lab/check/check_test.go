@@ -14,6 +14,7 @@ type story struct {
 	h history.History
 }
 
+// op appends an operation.
 func (s *story) op(at float64, person string, kind history.Kind, change func(op *history.Op)) *story {
 	op := history.Op{Person: person, Kind: kind, Outcome: history.OK, Signed: true}
 	op.Start = time.Duration(at * float64(time.Second))
@@ -29,9 +30,9 @@ func text(text string) func(*history.Op) { return func(op *history.Op) { op.Text
 
 func other(name string) func(*history.Op) { return func(op *history.Op) { op.Other = name } }
 
-func number(n int) func(*history.Op) { return func(op *history.Op) { op.Session = n } }
+func sessionNumber(n int) func(*history.Op) { return func(op *history.Op) { op.Session = n } }
 
-// both applies two changes.
+// both combines two changes.
 func both(a, b func(*history.Op)) func(*history.Op) {
 	return func(op *history.Op) { a(op); b(op) }
 }
@@ -64,8 +65,9 @@ func fault(kind string, start, end int, change func(f *history.Fault)) history.F
 	return f
 }
 
-// wrote is a story of posts by ada: the first one, which the later pages do not show, and more.
-func wrote(more int) *story {
+// manyPosts is a story in which ada writes more posts after the first, and ben sees each of them on
+// the profile of ada.
+func manyPosts(more int) *story {
 	s := followed().op(5, "ben", history.Home, shows(1))
 	for i := range more {
 		s.op(6, "ada", history.Post, text(string(rune('b'+i))))
@@ -74,7 +76,7 @@ func wrote(more int) *story {
 	return s
 }
 
-// newest returns the IDs of the posts of wrote except the first, newest first.
+// newest returns the IDs of the n posts after the first in manyPosts, newest first.
 func newest(n int) (ids []int64) {
 	for i := range n {
 		ids = append(ids, int64(n+1-i))
@@ -97,7 +99,7 @@ func TestCheck(t *testing.T) {
 		faults []history.Fault
 		want   []string
 	}{
-		"all is well": {followed().op(2, "ada", history.Home, shows(1)).op(5, "ben", history.Home, shows(1)).
+		"no violation": {followed().op(2, "ada", history.Home, shows(1)).op(5, "ben", history.Home, shows(1)).
 			op(90, "ben", history.Home, both(shows(1), final)), nil, nil},
 		"own post missing on the home timeline":                   {followed().op(2, "ada", history.Home, shows()), nil, []string{OwnWrites}},
 		"own post missing on the profile":                         {followed().op(2, "ada", history.Profile, both(shows(), other("ada"))).op(9, "ben", history.Home, shows(1)), nil, []string{OwnWrites}},
@@ -114,8 +116,8 @@ func TestCheck(t *testing.T) {
 			op(5, "ben", history.Home, shows(1)).op(90, "ada", history.Replies, both(both(other("ada"), shows(2)), final)), nil, nil},
 		"reply lost": {followed().op(2, "ada", history.Reply, func(op *history.Op) { op.Text, op.Parent = "b", "a" }).op(3, "ada", history.Thread, both(text("a"), shows(1, 2))).
 			op(90, "ada", history.Replies, both(both(other("ada"), shows()), final)), nil, []string{Lost}},
-		"post pushed off the public timeline by newer ones":     {wrote(maxPerAuthor).op(90, "ben", history.Timeline, both(shows(newest(maxPerAuthor)...), final)), nil, nil},
-		"post lost from the public timeline":                    {wrote(maxPerAuthor-1).op(90, "ben", history.Timeline, both(shows(newest(maxPerAuthor-1)...), final)), nil, []string{Lost}},
+		"post pushed off the public timeline by newer ones":     {manyPosts(maxPerAuthor).op(90, "ben", history.Timeline, both(shows(newest(maxPerAuthor)...), final)), nil, nil},
+		"post lost from the public timeline":                    {manyPosts(maxPerAuthor-1).op(90, "ben", history.Timeline, both(shows(newest(maxPerAuthor-1)...), final)), nil, []string{Lost}},
 		"post lost after it was seen":                           {followed().op(5, "ben", history.Home, shows(1)).op(90, "ben", history.Home, both(shows(), final)), nil, []string{Lost}},
 		"post never seen":                                       {followed().op(90, "ben", history.Home, both(shows(), final)), nil, []string{Lost}},
 		"post never seen after its master died":                 {followed().op(90, "ben", history.Home, both(shows(), final)), []history.Fault{fault("kill master", 2, 8, risk)}, []string{Lost}},
@@ -141,10 +143,10 @@ func TestCheck(t *testing.T) {
 		"a follow does not add earlier posts":                   {(&story{}).op(1, "ada", history.Post, text("a")).op(2, "ben", history.Follow, other("ada")).op(6, "ben", history.Home, shows()).op(7, "ada", history.Home, shows(1)), nil, []string{Stale}},
 		"an unfollow with unknown outcome":                      {followed().op(2, "ben", history.Unfollow, both(other("ada"), outcome(history.Unknown))).op(6, "ben", history.Home, shows()).op(7, "ben", history.Home, shows(1)), nil, nil},
 		"the follow button is wrong":                            {followed().op(2, "ben", history.Profile, both(shows(1), other("ada"))), nil, []string{OwnWrites}},
-		"a session is open after a log-out":                     {(&story{}).op(1, "ada", history.LogIn, number(1)).op(2, "ada", history.LogOut, number(1)).op(2.5, "ada", history.Session, number(1)), nil, []string{SessionOpen}},
-		"a session is open briefly at another process":          {(&story{}).op(1, "ada", history.LogIn, number(1)).op(2, "ada", history.LogOut, number(1)).op(2.5, "ada", history.Session, both(number(1), process(1))), nil, nil},
-		"a session is open too long at another process":         {(&story{}).op(1, "ada", history.LogIn, number(1)).op(2, "ada", history.LogOut, number(1)).op(6, "ada", history.Session, both(number(1), process(1))), nil, []string{SessionOpen}},
-		"a session is closed without a log-out":                 {(&story{}).op(1, "ada", history.LogIn, number(1)).op(6, "ada", history.Session, both(number(1), func(op *history.Op) { op.Signed = false })), nil, []string{SessionLost}},
+		"a session is open after a log-out":                     {(&story{}).op(1, "ada", history.LogIn, sessionNumber(1)).op(2, "ada", history.LogOut, sessionNumber(1)).op(2.5, "ada", history.Session, sessionNumber(1)), nil, []string{SessionOpen}},
+		"a session is open briefly at another process":          {(&story{}).op(1, "ada", history.LogIn, sessionNumber(1)).op(2, "ada", history.LogOut, sessionNumber(1)).op(2.5, "ada", history.Session, both(sessionNumber(1), process(1))), nil, nil},
+		"a session is open too long at another process":         {(&story{}).op(1, "ada", history.LogIn, sessionNumber(1)).op(2, "ada", history.LogOut, sessionNumber(1)).op(6, "ada", history.Session, both(sessionNumber(1), process(1))), nil, []string{SessionOpen}},
+		"a session is closed without a log-out":                 {(&story{}).op(1, "ada", history.LogIn, sessionNumber(1)).op(6, "ada", history.Session, both(sessionNumber(1), func(op *history.Op) { op.Signed = false })), nil, []string{SessionLost}},
 		"a like":                                                {followed().op(2, "ben", history.Like, text("a")).op(3, "ben", history.Thread, both(text("a"), both(shows(1), liked))), nil, nil},
 		"a like is not marked":                                  {followed().op(2, "ben", history.Like, text("a")).op(3, "ben", history.Thread, both(text("a"), shows(1))), nil, []string{OwnWrites}},
 		"an impossible number of likes":                         {followed().op(2, "ben", history.Like, text("a")).op(90, "ada", history.Home, both(shows(1), final)), nil, []string{Likes}},
@@ -156,7 +158,7 @@ func TestCheck(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test.story.h.Faults = test.faults
-			// The verdict is the same after a round trip through a file.
+			// A round trip through a file must not change the verdict.
 			path := filepath.Join(t.TempDir(), "history")
 			if err := test.story.h.Write(path); err != nil {
 				t.Fatal(err)

@@ -37,19 +37,19 @@ func echo(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// roundTrip sends a line and returns the time until the response. It fails if that takes longer
-// than limit, unless limit is 0.
+// roundTrip sends a line and returns the time until the response. It fails if the response takes
+// longer than limit; a limit of 0 means no limit.
 func roundTrip(conn net.Conn, limit time.Duration) (time.Duration, error) {
-	began := time.Now()
+	start := time.Now()
 	if _, err := fmt.Fprintln(conn, "hello"); err != nil {
 		return 0, err
 	}
 	if limit > 0 {
-		_ = conn.SetReadDeadline(began.Add(limit))
+		_ = conn.SetReadDeadline(start.Add(limit))
 		defer func() { _ = conn.SetReadDeadline(time.Time{}) }()
 	}
 	_, err := bufio.NewReader(conn).ReadString('\n')
-	return time.Since(began), err
+	return time.Since(start), err
 }
 
 func TestRules(t *testing.T) {
@@ -71,11 +71,11 @@ func TestRules(t *testing.T) {
 	}
 	n.Set("me", "server", Rule{Delay: 30 * time.Millisecond})
 	if took, err := roundTrip(conn, 0); err != nil || took < 60*time.Millisecond {
-		t.Errorf("with a delay of 30 ms, a round trip takes %v, %v", took, err)
+		t.Errorf("with a delay of 30 ms, a round trip took %v, %v; want at least 60 ms", took, err)
 	}
 	n.Set("me", "server", Rule{Loss: 1})
 	if took, err := roundTrip(conn, 0); err != nil || took < 2*retransmission {
-		t.Errorf("with every packet lost once, a round trip takes %v, %v", took, err)
+		t.Errorf("with every packet lost once, a round trip took %v, %v; want at least %v", took, err, 2*retransmission)
 	}
 	n.Set("me", "server", Rule{})
 	n.Set("another", "server", Rule{Cut: true})
@@ -84,10 +84,10 @@ func TestRules(t *testing.T) {
 	}
 	n.Set("server", Any, Rule{Cut: true})
 	if _, err := roundTrip(conn, 100*time.Millisecond); err == nil {
-		t.Error("data passes a link that is cut")
+		t.Error("a round trip over a cut link succeeded")
 	}
 	n.Set("server", Any, Rule{})
 	if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || line != "hello\n" {
-		t.Errorf("after the cut: %q, %v", line, err)
+		t.Errorf("after the cut, received %q, %v; want \"hello\\n\"", line, err)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestFaultsFit checks that the anchor of each fault is in the source, and its promise in the
-// documentation. Command mutants, which takes many minutes, checks that tests detect the faults.
+// TestFaultsFit checks that the source has the anchor of each fault, and the documentation the
+// promise. Command mutants, which takes many minutes, checks that tests detect the faults.
 func TestFaultsFit(t *testing.T) {
 	t.Parallel()
 	if err := Check("../../..", All); err != nil {

@@ -28,7 +28,7 @@ func TestDetect(t *testing.T) {
 		{"[a],b", true, CSV},
 	} {
 		if got := detect([]byte(test.head), test.records); got != test.want {
-			t.Errorf("%q: %s, expected %s", test.head, got, test.want)
+			t.Errorf("detect(%q, %v) = %s, want %s", test.head, test.records, got, test.want)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"retwis/internal/require"
 )
 
-// TestJSONInside looks up a value and, before or after it, values inside it.
+// TestJSONInside checks templates that use an object and also fields inside the object.
 func TestJSONInside(t *testing.T) {
 	t.Parallel()
 	const object = `{"b\u0001":1,"c":"x\u0001\u007f\u0007\"","d":{"e":"\u0002"}}`
@@ -24,10 +24,10 @@ func TestJSONInside(t *testing.T) {
 		for i := range f.Len() {
 			arg := f.Arg(i)
 			if strings.HasPrefix(string(arg), "{") && !json.Valid(arg) {
-				t.Errorf("%s: %q", text, arg)
+				t.Errorf("%s: argument %q is not valid JSON", text, arg)
 			}
 			if strings.HasPrefix(string(arg), `{"b`) && string(arg) != object {
-				t.Errorf("%s: %q, expected %q", text, arg, object)
+				t.Errorf("%s: %q, want %q", text, arg, object)
 			}
 		}
 	}

@@ -19,14 +19,15 @@ import (
 	"retwis/internal/require"
 )
 
-// rdbOf returns a snapshot of these keys.
+// rdbOf returns a snapshot of the given encoded keys.
 func rdbOf(keys ...string) string {
 	return "REDIS0009" + strings.Join(keys, "") + "\xff" + strings.Repeat("\x00", 8) // without a checksum
 }
 
+// rdbText encodes a short string.
 func rdbText(text string) string { return string([]byte{byte(len(text))}) + text }
 
-// rdbString returns a string key, which expires unless the time is zero.
+// rdbString encodes a string key, which expires unless the time is zero.
 func rdbString(key, value string, expires time.Time) string {
 	head := ""
 	if !expires.IsZero() {
@@ -35,7 +36,7 @@ func rdbString(key, value string, expires time.Time) string {
 	return head + "\x00" + rdbText(key) + rdbText(value)
 }
 
-// rdbSet returns a set key with n members.
+// rdbSet encodes a set key with n members.
 func rdbSet(key string, n int) string {
 	var b strings.Builder
 	b.WriteString("\x02" + rdbText(key) + "\x80" + string(binary.BigEndian.AppendUint32(nil, uint32(n))))
@@ -57,12 +58,14 @@ func openText(t *testing.T, text string, opt Options) (*Input, error) {
 	return in, err
 }
 
+// digestOf returns the digest of text in hex.
 func digestOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }
 
-// In a snapshot, a load resumes after any key, even if keys have expired since.
+// TestResumeSnapshot checks that a load resumes after any key of a snapshot, even if keys have
+// expired since.
 func TestResumeSnapshot(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -89,26 +92,26 @@ func TestResumeSnapshot(t *testing.T) {
 		}
 		keys, ends := read(nil)
 		if len(keys) != 6 || len(ends) != 6 {
-			t.Fatalf("%q, %+v", keys, ends)
+			t.Fatalf("read the keys %q with the ends %+v, want 6 of each", keys, ends)
 		}
 		time.Sleep(2 * time.Hour)
 		for i, end := range ends {
 			want := slices.DeleteFunc(slices.Clone(keys[i+1:]), func(key string) bool { return key == "b" || key == "c" || key == "e" })
 			if rest, _ := read(&end); !slices.Equal(rest, want) {
-				t.Errorf("after %s: %q, expected %q", keys[i], rest, want)
+				t.Errorf("resumed after %s: %q, want %q", keys[i], rest, want)
 			}
 		}
 	})
 }
 
-// The digest of a large key, and of what a resumed load has read before, is computed while
-// reading.
+// TestDigestOfLargeKey checks that the digest of a large key, and of the data that a resumed load
+// skips, is computed while reading instead of keeping the data.
 func TestDigestOfLargeKey(t *testing.T) {
 	t.Parallel()
 	text := rdbOf(rdbString("a", "1", time.Time{}), rdbSet("large", 500_000), rdbString("b", "2", time.Time{}))
 	in, err := openText(t, text, Options{})
 	require.OK(t)(err)
-	most, last := 0, Where{}
+	maxPending, last := 0, Where{}
 	for f := new(resp.Frame); ; {
 		if _, err := in.Next(f); errors.Is(err, io.EOF) {
 			break
@@ -119,23 +122,23 @@ func TestDigestOfLargeKey(t *testing.T) {
 		if ok {
 			last = end
 		}
-		most = max(most, len(in.Digest.pending))
+		maxPending = max(maxPending, len(in.Digest.pending))
 		if ok || last.Offset > 0 && end.Offset%7 == 0 { // as at the end of a load
 			if got, want := in.Digest.Sum(last.Offset), digestOf(text[:last.Offset]); got != want {
-				t.Fatalf("the digest up to %d, read up to %d, is %s, expected %s", last.Offset, end.Offset, got, want)
+				t.Fatalf("the digest up to %d, read up to %d, is %s, want %s", last.Offset, end.Offset, got, want)
 			}
 		}
 	}
 	resumed, err := openText(t, text, Options{Start: &Start{last, digestOf(text[:last.Offset])}})
 	require.OK(t)(err)
-	most = max(most, cap(resumed.Digest.pending))
-	if last.Offset < 7<<20 || most > 3<<20 {
-		t.Errorf("%d bytes of %d were kept", most, last.Offset)
+	maxPending = max(maxPending, cap(resumed.Digest.pending))
+	if last.Offset < 7<<20 || maxPending > 3<<20 {
+		t.Errorf("%d bytes of %d were kept, want at most 3 MiB of at least 7 MiB", maxPending, last.Offset)
 	}
 }
 
-// Skipped data is not kept either: expired keys, records without a field, and records that cannot
-// be loaded.
+// TestDigestOfSkipped checks that skipped data is not kept: expired keys, records without a
+// field, and bad records.
 func TestDigestOfSkipped(t *testing.T) {
 	t.Parallel()
 	do, err := ParseTemplate("SET {id} {name}")
@@ -159,7 +162,7 @@ func TestDigestOfSkipped(t *testing.T) {
 			last, commands := Where{}, 0
 			check := func() {
 				if got, want := in.Digest.Sum(last.Offset), digestOf(test.text[:last.Offset]); got != want {
-					t.Errorf("the digest up to %d is %s, expected %s", last.Offset, got, want)
+					t.Errorf("the digest up to %d is %s, want %s", last.Offset, got, want)
 				}
 			}
 			for f := new(resp.Frame); ; commands++ {
@@ -173,13 +176,14 @@ func TestDigestOfSkipped(t *testing.T) {
 			}
 			check() // as at the end of a load
 			if kept := cap(in.Digest.pending); commands != 2 || len(test.text) < 4<<20 || kept > 3<<20 {
-				t.Errorf("%d commands; %d bytes of %d were kept", commands, kept, len(test.text))
+				t.Errorf("%d commands, want 2; %d bytes of %d were kept, want at most 3 MiB", commands, kept, len(test.text))
 			}
 		})
 	}
 }
 
-// A resumed input stops when interrupted.
+// TestInterruptedResume checks that a resumed input stops while it skips data if Interrupted
+// returns an error.
 func TestInterruptedResume(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{rdbOf(rdbSet("large", 100_000)), strings.Repeat("PING\n", 1_000_000)} {
@@ -197,7 +201,7 @@ func TestInterruptedResume(t *testing.T) {
 		end := int64(len(text) - 20)
 		_, err := openText(t, text, Options{Interrupted: interrupted, Start: &Start{Where{Position: Position{Offset: end}, Format: format}, digestOf(text[:end])}})
 		if !errors.Is(err, context.Canceled) || reads != 4 {
-			t.Errorf("%s: %v after %d reads", format, err, reads)
+			t.Errorf("%s: %v after %d reads, want context.Canceled after 4", format, err, reads)
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"retwis/internal/require"
 )
 
-// TestResume stops at each Position where a load can resume, and expects the same commands and
-// places as without the stop.
+// TestResume resumes at each Position where a load can resume, and expects the commands and
+// positions of an uninterrupted read.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	var do []*Template
@@ -71,12 +71,12 @@ func TestResume(t *testing.T) {
 				require.OK(t)(err)
 				ends = map[int]Position{}
 				for f := new(resp.Frame); ; {
-					at, err := s.Next(f)
+					position, err := s.Next(f)
 					if errors.Is(err, io.EOF) {
 						return found, ends
 					}
 					require.OK(t)(err)
-					found = append(found, fmt.Sprintf("%+v %q", at, f.Raw()))
+					found = append(found, fmt.Sprintf("%+v %q", position, f.Raw()))
 					if end, ok := s.End(); ok {
 						ends[len(found)] = end
 					}
@@ -84,11 +84,11 @@ func TestResume(t *testing.T) {
 			}
 			found, ends := read(Position{})
 			if len(ends) != test.ends {
-				t.Errorf("%d ends, expected %d: %q", len(ends), test.ends, found)
+				t.Errorf("found %d positions to resume at, want %d: %q", len(ends), test.ends, found)
 			}
 			for n, end := range ends {
 				if rest, _ := read(end); strings.Join(rest, "\n") != strings.Join(found[n:], "\n") {
-					t.Errorf("from %+v: %q, expected %q", end, rest, found[n:])
+					t.Errorf("from %+v: %q, want %q", end, rest, found[n:])
 				}
 			}
 		})

@@ -20,18 +20,18 @@ func filled(t *Template, n int64, field func(name string) ([]byte, bool)) (resp.
 	return f, err
 }
 
-// words returns the arguments of a template's command for record number 42.
+// words returns the arguments of a template's command for record number 42, separated by |.
 func words(text string, field func(name string) ([]byte, bool)) (string, error) {
 	parsed, err := ParseTemplate(text)
 	if err != nil {
 		return "", err
 	}
 	f, err := filled(parsed, 42, field)
-	var all []string
+	var args []string
 	for i := range f.Len() {
-		all = append(all, string(f.Arg(i)))
+		args = append(args, string(f.Arg(i)))
 	}
-	return strings.Join(all, "|"), err
+	return strings.Join(args, "|"), err
 }
 
 func TestTemplate(t *testing.T) {
@@ -57,7 +57,7 @@ func TestTemplate(t *testing.T) {
 		`HSET "user:{id}" "the name" {name}`: "HSET|user:7|the name|Ada L",
 	} {
 		if got, err := words(text, field); err != nil || got != want {
-			t.Errorf("%s: %q, %v; expected %q", text, got, err, want)
+			t.Errorf("%s: %q, %v; want %q", text, got, err, want)
 		}
 	}
 	for text, want := range map[string]string{
@@ -75,7 +75,7 @@ func TestTemplate(t *testing.T) {
 		"SET a {id|default:{": "a { without a }",
 	} {
 		if _, err := ParseTemplate(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, expected %q", text, err, want)
+			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
 	for text, want := range map[string]string{
@@ -86,7 +86,7 @@ func TestTemplate(t *testing.T) {
 		"SET a {nobody|trim}": "is missing",
 	} {
 		if got, err := words(text, field); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %q, %v, expected %q", text, got, err, want)
+			t.Errorf("%q: %q, %v, want %q", text, got, err, want)
 		}
 	}
 }
@@ -104,7 +104,7 @@ func TestTemplateWords(t *testing.T) {
 		`SET {x|default:a}' b' "\x41\\n"`: `SET|a b|A\n`,
 	} {
 		if got, err := words(text, missing); err != nil || got != want {
-			t.Errorf("%s: %q, %v; expected %q", text, got, err, want)
+			t.Errorf("%s: %q, %v; want %q", text, got, err, want)
 		}
 	}
 	for text, want := range map[string]string{
@@ -115,7 +115,7 @@ func TestTemplateWords(t *testing.T) {
 		`SET a b"c`:             "column 8: the quote",
 	} {
 		if _, err := ParseTemplate(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, expected %q", text, err, want)
+			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
 }
@@ -134,7 +134,7 @@ func FuzzTemplate(f *testing.F) {
 		}
 		s := resp.NewScanner(bytes.NewReader(f.Raw()))
 		if !s.Scan() || s.Frame().Len() != len(parsed.args) || len(s.Frame().Raw()) != len(f.Raw()) || s.Scan() || s.Err() != nil {
-			t.Fatalf("%q made %q: %v", text, f.Raw(), s.Err())
+			t.Fatalf("template %q encoded as %q, want one command with %d arguments: %v", text, f.Raw(), len(parsed.args), s.Err())
 		}
 	})
 }

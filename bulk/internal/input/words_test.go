@@ -9,8 +9,8 @@ import (
 	"retwis/bulk/resp"
 )
 
-// slowWords splits as redis-cli does, following its description: a word is a sequence of
-// non-blank characters, or has a quoted part after which it ends.
+// slowWords splits a line into words as redis-cli does: a word is a sequence of non-blank
+// characters, or has a quoted part, which ends the word.
 func slowWords(line string) (words []string, ok bool) {
 	const blanks, ends = " \t\n\v\f\r\x00", " \t\n\r\x00"
 	for {
@@ -59,14 +59,15 @@ func slowWords(line string) (words []string, ok bool) {
 	}
 }
 
+// scanHex parses two hexadecimal digits.
 func scanHex(digits string, high, low *int) bool {
-	const all = "0123456789abcdef"
-	*high, *low = strings.IndexByte(all, digits[0]|0x20), strings.IndexByte(all, digits[1]|0x20)
+	const hexDigits = "0123456789abcdef"
+	*high, *low = strings.IndexByte(hexDigits, digits[0]|0x20), strings.IndexByte(hexDigits, digits[1]|0x20)
 	if digits[0] <= '9' {
-		*high = strings.IndexByte(all[:10], digits[0])
+		*high = strings.IndexByte(hexDigits[:10], digits[0])
 	}
 	if digits[1] <= '9' {
-		*low = strings.IndexByte(all[:10], digits[1])
+		*low = strings.IndexByte(hexDigits[:10], digits[1])
 	}
 	return *high >= 0 && *low >= 0
 }
@@ -80,18 +81,18 @@ func FuzzWords(f *testing.F) {
 		got, err := s.split(bytes.Clone(line))
 		want, ok := slowWords(string(line))
 		if (err == nil) != ok {
-			t.Fatalf("%q: %q, %v; expected %q, %v", line, got, err, want, ok)
+			t.Fatalf("%q: %q, %v; want %q, %v", line, got, err, want, ok)
 		}
 		var quoted []byte
 		for i, w := range got {
 			if i >= len(want) || string(w) != want[i] {
-				t.Fatalf("%q: %q, expected %q", line, got, want)
+				t.Fatalf("%q: %q, want %q", line, got, want)
 			}
 			quoted = append(resp.AppendQuoted(quoted, w), ' ')
 		}
 		again, err := s.split(quoted)
 		if err != nil || fmt.Sprintf("%q", again) != fmt.Sprintf("%q", want) && len(want) > 0 {
-			t.Fatalf("%q as %s: %q, %v; expected %q", line, quoted, again, err, want)
+			t.Fatalf("%q, quoted as %s: %q, %v; want %q", line, quoted, again, err, want)
 		}
 	})
 }

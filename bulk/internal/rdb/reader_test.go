@@ -20,7 +20,7 @@ import (
 	"retwis/internal/require"
 )
 
-// now is the time at which the tests read.
+// now is the time at which the tests read snapshots.
 var now = time.UnixMilli(2_000_000_000_000)
 
 // build returns a snapshot assembled from parts.
@@ -40,13 +40,13 @@ func text(s string) string {
 	return string(binary.BigEndian.AppendUint32([]byte{0x80}, uint32(len(s)))) + s
 }
 
-// key starts a key of a type.
+// key encodes the type and the name of a key.
 func key(kind byte, name string) string { return string([]byte{kind}) + text(name) }
 
 func le32(n int) string    { return string(binary.LittleEndian.AppendUint32(nil, uint32(n))) }
 func le64(n uint64) string { return string(binary.LittleEndian.AppendUint64(nil, n)) }
 
-// read returns the commands of a snapshot, one per line, and the errors.
+// read returns the commands of a snapshot as text, and the errors.
 func read(r io.Reader, opt Options) (commands []string, failed []error) {
 	if opt.Now.IsZero() {
 		opt.Now = now
@@ -107,7 +107,7 @@ func TestValues(t *testing.T) {
 			data := build(test.version, test.parts...)
 			got, failed := read(iotest.OneByteReader(bytes.NewReader(data)), Options{})
 			if strings.Join(got, "; ") != test.want || failed != nil {
-				t.Errorf("%s, %v; expected %s", strings.Join(got, "; "), failed, test.want)
+				t.Errorf("%s, %v; want %s", strings.Join(got, "; "), failed, test.want)
 			}
 		})
 	}
@@ -128,7 +128,7 @@ func listpackOf(elements ...string) string {
 	return le32(7+body.Len()) + "\x00\x00" + body.String() + "\xff"
 }
 
-// module returns the number of the module with this name.
+// module encodes the ID of the module with the given name.
 func module(name string) string {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	id := uint64(0)
@@ -138,7 +138,8 @@ func module(name string) string {
 	return string(binary.BigEndian.AppendUint64([]byte{0x81}, id<<10|3))
 }
 
-// TestBadKeys continues after a key that cannot be loaded, and leaves nothing of it.
+// TestBadKeys checks that reading continues after a key that cannot be loaded, and that no part of
+// the key remains.
 func TestBadKeys(t *testing.T) {
 	t.Parallel()
 	after := key(0, "after") + text("1")
@@ -168,25 +169,25 @@ func TestBadKeys(t *testing.T) {
 			t.Parallel()
 			got, failed := read(bytes.NewReader(build(12, key(2, "before")+"\x40\xc8"+long, test.part, after)), Options{})
 			if len(failed) != 1 || !strings.Contains(failed[0].Error(), test.reason) {
-				t.Fatalf("%v, expected %s", failed, test.reason)
+				t.Fatalf("errors %v, want one with %q", failed, test.reason)
 			}
 			if len(got) < 4 || got[0] != "UNLINK before" || got[len(got)-1] != "SET after 1" {
-				t.Fatalf("%q", got)
+				t.Fatalf("commands %q, want those of the keys before and after the bad key", got)
 			}
-			inside := got[3 : len(got)-1]
-			if (test.want != "") != (len(inside) > 0) || len(inside) > 0 && !strings.HasPrefix(inside[len(inside)-1], "UNLINK ") {
-				t.Errorf("%q, expected the removal of the key at the end", inside)
+			badKey := got[3 : len(got)-1]
+			if (test.want != "") != (len(badKey) > 0) || len(badKey) > 0 && !strings.HasPrefix(badKey[len(badKey)-1], "UNLINK ") {
+				t.Errorf("commands of the bad key: %q, want none, or the removal of the key at the end", badKey)
 			}
 		})
 	}
 }
 
-// TestDamaged reports a damaged file, and leaves no part of a key.
+// TestDamaged checks the errors of damaged snapshots.
 func TestDamaged(t *testing.T) {
 	t.Parallel()
-	whole := build(12, key(0, "a"), text("1"))
-	wrong := bytes.Clone(whole)
-	wrong[len(wrong)-1] ^= 1
+	valid := build(12, key(0, "a"), text("1"))
+	wrongSum := bytes.Clone(valid)
+	wrongSum[len(wrongSum)-1] ^= 1
 	for name, test := range map[string]struct {
 		data []byte
 		want string
@@ -194,7 +195,7 @@ func TestDamaged(t *testing.T) {
 		"another kind":  {[]byte("REDIScover\n"), "byte 0: this is not a snapshot (RDB) of Redis or Valkey"},
 		"newer":         {[]byte("REDIS0013\xff"), "of version 13, and only versions up to 12,"},
 		"Valkey 9":      {[]byte("VALKEY080\xff"), "of version 80, and only versions up to 12,"},
-		"checksum":      {wrong, "byte 15: the checksum of the snapshot (RDB) is wrong"},
+		"checksum":      {wrongSum, "byte 15: the checksum of the snapshot (RDB) is wrong"},
 		"type":          {build(12, "\x08"+text("k")), "damaged: there is no type 8 (of the key k)"},
 		"length":        {build(12, key(0, "a")+"\x82"), "byte 13: the snapshot (RDB) is damaged: expected a length"},
 		"encoding":      {build(12, key(0, "a")+"\xc4"), "there is no encoding 4 of strings"},
@@ -204,17 +205,18 @@ func TestDamaged(t *testing.T) {
 		"database":      {build(12, "\xfe\x80\xff\xff\xff\xff"), "there is no database 4294967295"},
 		"stream":        {build(12, key(15, "s")+"\x01"+text("short")), "a node of a stream has an id of 5 bytes"},
 		"old module":    {build(12, key(6, "m")), "there is no type 6"},
-		"without a sum": {append(whole[:len(whole)-8:len(whole)-8], make([]byte, 8)...), ""},
+		"without a sum": {append(valid[:len(valid)-8:len(valid)-8], make([]byte, 8)...), ""},
 	} {
 		_, failed := read(bytes.NewReader(test.data), Options{})
-		var wrong *resp.InputError
-		if test.want == "" && failed != nil || test.want != "" && (len(failed) != 1 || !errors.As(failed[0], &wrong) || !strings.Contains(failed[0].Error(), test.want)) {
-			t.Errorf("%s: %v, expected %s", name, failed, test.want)
+		var inputErr *resp.InputError
+		if test.want == "" && failed != nil || test.want != "" && (len(failed) != 1 || !errors.As(failed[0], &inputErr) || !strings.Contains(failed[0].Error(), test.want)) {
+			t.Errorf("%s: errors %v, want an InputError with %q", name, failed, test.want)
 		}
 	}
 }
 
-// TestTruncated cuts server snapshots at many bytes; with the tag long, at each byte.
+// TestTruncated truncates server snapshots at many offsets; with the build tag long, at each
+// offset.
 func TestTruncated(t *testing.T) {
 	t.Parallel()
 	step := 25
@@ -222,63 +224,63 @@ func TestTruncated(t *testing.T) {
 		step = 1
 	}
 	for _, data := range snapshots(t) {
-		whole, _ := read(bytes.NewReader(data), Options{})
+		complete, _ := read(bytes.NewReader(data), Options{})
 		for cut := rand.IntN(step); cut < len(data); cut += step {
 			got, failed := read(bytes.NewReader(data[:cut]), Options{})
 			if len(failed) != 1 || !strings.Contains(failed[0].Error(), "truncated") {
-				t.Fatalf("cut at %d: %v", cut, failed)
+				t.Fatalf("cut at %d: errors %v, want one about truncation", cut, failed)
 			}
 			n := 0
-			for n < len(got) && got[n] == whole[n] {
+			for n < len(got) && got[n] == complete[n] {
 				n++
 			}
-			rest := got[n:] // only the removal of the last key
-			if len(rest) > 1 || len(rest) == 1 && !strings.HasPrefix(rest[0], "UNLINK ") {
-				t.Fatalf("cut at %d: %q after the same commands", cut, rest)
+			extra := got[n:] // at most the removal of the last key
+			if len(extra) > 1 || len(extra) == 1 && !strings.HasPrefix(extra[0], "UNLINK ") {
+				t.Fatalf("cut at %d: %q after the same commands, want at most an UNLINK", cut, extra)
 			}
-			if n < len(whole) && n > 0 && len(rest) == 0 && sameKey(whole[n-1], whole[n]) {
-				t.Fatalf("cut at %d: %q and not %q, and no removal", cut, whole[n-1], whole[n])
+			if n < len(complete) && n > 0 && len(extra) == 0 && sameKey(complete[n-1], complete[n]) {
+				t.Fatalf("cut at %d: %q without %q, want the removal of the key", cut, complete[n-1], complete[n])
 			}
 		}
 	}
 }
 
-// sameKey reports whether the second command needs the first one.
+// sameKey reports whether first removes the key to which second adds elements.
 func sameKey(first, second string) bool {
 	a, b := strings.Fields(first), strings.Fields(second)
 	return a[0] == "UNLINK" && b[0] != "SET" && b[0] != "SELECT" && a[1] == b[1]
 }
 
-// snapshots returns the snapshots that servers wrote.
+// snapshots returns the snapshots that servers wrote, by path.
 func snapshots(t testing.TB) map[string][]byte {
 	t.Helper()
 	paths, err := filepath.Glob("../../testdata/servers/*/dump.rdb")
 	if err != nil || len(paths) == 0 {
 		t.Fatal("there are no snapshots of servers", err)
 	}
-	all := make(map[string][]byte)
+	files := make(map[string][]byte)
 	for _, path := range paths {
-		if all[path], err = os.ReadFile(path); err != nil {
+		if files[path], err = os.ReadFile(path); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return all
+	return files
 }
 
-// TestRedis6 creates streams for a server before 7.0.
+// TestRedis6 checks that the commands for Redis 6 use no options of Redis 7.0.
 func TestRedis6(t *testing.T) {
 	t.Parallel()
 	for path, data := range snapshots(t) {
 		for _, redis6 := range []bool{false, true} {
 			got, _ := read(bytes.NewReader(data), Options{Redis6: redis6})
 			if newer := strings.Contains(strings.Join(got, "\n"), "ENTRIES"); newer == redis6 {
-				t.Errorf("%s: commands of Redis 7.0: %v, for Redis 6: %v", path, newer, redis6)
+				t.Errorf("%s with Redis6 = %v: commands of Redis 7.0: %v, want %v", path, redis6, newer, !redis6)
 			}
 		}
 	}
 }
 
-// TestMemory reads a list of 2,000,000 elements while holding only a few in memory.
+// TestMemory checks that the reader holds little data while it reads a list of 2,000,000 elements.
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	const elements = 2_000_000
@@ -300,16 +302,16 @@ func TestMemory(t *testing.T) {
 		if string(f.Arg(0)) == "RPUSH" {
 			pushed += f.Len() - 2
 		}
-		if held := len(reader.in.buf) + cap(reader.blob) + cap(reader.values.data) + cap(f.Raw()); held > 1<<20 || len(reader.queue) > 10 {
-			t.Fatalf("the reader holds %d bytes and %d commands", held, len(reader.queue))
+		if size := len(reader.in.buf) + cap(reader.blob) + cap(reader.values.data) + cap(f.Raw()); size > 1<<20 || len(reader.queue) > 10 {
+			t.Fatalf("the reader holds %d bytes and %d commands, want at most 1 MiB and 10", size, len(reader.queue))
 		}
 	}
 	if pushed != elements {
-		t.Errorf("%d elements, expected %d", pushed, elements)
+		t.Errorf("%d elements, want %d", pushed, elements)
 	}
 }
 
-// TestRest returns the data after a snapshot.
+// TestRest checks that Rest returns the data after a snapshot.
 func TestRest(t *testing.T) {
 	t.Parallel()
 	data := build(9, key(0, "a"), text("1"))
@@ -320,13 +322,13 @@ func TestRest(t *testing.T) {
 		}
 		rest, offset := reader.Rest()
 		if text, err := io.ReadAll(rest); string(text) != "rest" || err != nil || offset != int64(100+len(data)) {
-			t.Errorf("%q at %d, %v", text, offset, err)
+			t.Errorf("Rest = %q at %d, %v; want \"rest\" at %d", text, offset, err, 100+len(data))
 		}
 	}
 }
 
-// FuzzReader reads damaged snapshots without a panic, an endless loop, or more memory than the
-// size of the input explains.
+// FuzzReader checks that damaged snapshots cause no panic, no endless loop and no memory use out of
+// proportion to the input.
 func FuzzReader(f *testing.F) {
 	for _, data := range snapshots(f) {
 		f.Add(data)
@@ -346,12 +348,12 @@ func FuzzReader(f *testing.F) {
 				break
 			}
 			if err := resp.Parse(frame.Raw(), &check); err != nil || check.Len() != frame.Len() {
-				t.Fatalf("%q: %v", frame.Raw(), err)
+				t.Fatalf("command %q: Parse: %v, %d arguments; want %d", frame.Raw(), err, check.Len(), frame.Len())
 			}
 		}
 		// A byte of LZF expands to at most 88 bytes.
-		if most := 90*len(data) + 16<<20; cap(reader.blob)+cap(reader.values.data)+cap(reader.compressed)+32*cap(reader.stream.pending) > most {
-			t.Fatalf("it holds %d, %d and %d bytes after %d", cap(reader.blob), cap(reader.values.data), cap(reader.compressed), len(data))
+		if limit := 90*len(data) + 16<<20; cap(reader.blob)+cap(reader.values.data)+cap(reader.compressed)+32*cap(reader.stream.pending) > limit {
+			t.Fatalf("the reader holds %d, %d and %d bytes after an input of %d", cap(reader.blob), cap(reader.values.data), cap(reader.compressed), len(data))
 		}
 	})
 }
@@ -374,7 +376,7 @@ func BenchmarkReader(b *testing.B) {
 			n++
 		}
 		if n != 7000 {
-			b.Fatal(n)
+			b.Fatalf("read %d commands, want 7000", n)
 		}
 	}
 }

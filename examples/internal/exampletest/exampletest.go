@@ -13,10 +13,10 @@ import (
 	"retwis/internal/redistest"
 )
 
-// program is the environment variable that makes the test binary run the program itself.
+// program is the environment variable that makes the test binary run the example program.
 const program = "EXAMPLE_PROGRAM"
 
-// Main runs the tests of a program, or main if the environment variable is set.
+// Main runs the tests of a program, or main if the environment variable program is set.
 func Main(m *testing.M, main func()) {
 	if os.Getenv(program) != "" {
 		main()
@@ -44,17 +44,17 @@ func Output(t *testing.T, want string) {
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil || string(out) != want {
-		t.Errorf("%v: output\n%s%s; want\n%s", err, out, stderr.String(), want)
+		t.Errorf("the program printed\n%s%s(%v), want\n%s", out, stderr.String(), err, want)
 	}
 }
 
 // Together runs f in n goroutines and waits for them.
 func Together(n int, f func(i int)) {
-	var all sync.WaitGroup
+	var wg sync.WaitGroup
 	for i := range n {
-		all.Go(func() { f(i) })
+		wg.Go(func() { f(i) })
 	}
-	all.Wait()
+	wg.Wait()
 }
 
 // Must returns a function that returns its first argument, or fails the test on an error.

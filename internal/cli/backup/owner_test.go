@@ -33,7 +33,7 @@ func TestOwner(t *testing.T) {
 			t.Fatal(err)
 		}
 		if stat := info.Sys().(*syscall.Stat_t); int(stat.Uid) != want || info.Mode() != 0o600 {
-			t.Errorf("%s belongs to %d and is %v, want %d", out.name, stat.Uid, info.Mode(), want)
+			t.Errorf("%s: owner %d, mode %v; want owner %d, mode 0600", out.name, stat.Uid, info.Mode(), want)
 		}
 	}
 }

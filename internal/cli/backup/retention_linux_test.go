@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// An unreadable backup may need any picture archive: all of them are kept, and the report names the
-// backup.
+// An unreadable backup may need any picture archive: all archives are kept, and the report names
+// the backup.
 func TestRetentionOfUnreadable(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "retwis-backups") // only root can traverse a directory of t.TempDir
@@ -24,7 +24,7 @@ func TestRetentionOfUnreadable(t *testing.T) {
 	for day := range 4 {
 		backups = append(backups, nameAt(start.AddDate(0, 0, day), databaseExt))
 		archives = append(archives, nameAt(start.AddDate(0, 0, day), picturesExt))
-		backupOf(t, filepath.Join(dir, backups[day]), start.AddDate(0, 0, day))
+		writeBackup(t, filepath.Join(dir, backups[day]), start.AddDate(0, 0, day))
 		if err := os.WriteFile(filepath.Join(dir, archives[day]), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -35,15 +35,16 @@ func TestRetentionOfUnreadable(t *testing.T) {
 	actAsNobody(t, dir, backups[1:])
 	removed, unread, err := retention{dir: dir, pictures: dir, keep: 2}.apply()
 	if err != nil || len(removed) != 1 {
-		t.Errorf("removed %s, %v", removed, err)
+		t.Errorf("removed %s, %v; want one backup", removed, err)
 	}
 	if unread == nil || !strings.Contains(unread.Error(), backups[0]) || strings.Contains(unread.Error(), backups[1]) {
-		t.Errorf("it reports %v", unread)
+		t.Errorf("unread = %v, want an error about %s only", unread, backups[0])
 	}
 	checkFiles(t, dir, append([]string{backups[0], backups[2], backups[3]}, archives...))
 }
 
-// actAsNobody drops root's rights for a test and gives the user nobody a directory and files in it.
+// actAsNobody drops root's rights for the duration of a test and gives a directory and files in it
+// to the user nobody.
 func actAsNobody(t *testing.T, dir string, names []string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -55,8 +56,8 @@ func actAsNobody(t *testing.T, dir string, names []string) {
 			t.Fatal(err)
 		}
 	}
-	// Only this thread changes its user. The thread ends with the test unless it becomes root
-	// again.
+	// Setfsuid changes the user of this thread only. The thread ends with the test unless it
+	// becomes root again.
 	runtime.LockOSThread()
 	if err := syscall.Setfsuid(nobody); err != nil {
 		t.Fatal(err)

@@ -16,13 +16,13 @@ import (
 	"retwis/internal/social/backup"
 )
 
-// backupOf writes a file that starts like a backup.
-func backupOf(t *testing.T, path string, created time.Time) {
+// writeBackup writes a file that starts like a backup created at a given time.
+func writeBackup(t *testing.T, path string, created time.Time) {
 	t.Helper()
-	backupWith(t, path, backup.Manifest{Format: backup.Format, Created: created, Parts: 1})
+	writeBackupWith(t, path, backup.Manifest{Format: backup.Format, Created: created, Parts: 1})
 }
 
-func backupWith(t *testing.T, path string, m backup.Manifest) {
+func writeBackupWith(t *testing.T, path string, m backup.Manifest) {
 	t.Helper()
 	file, err := os.Create(path)
 	if err != nil {
@@ -66,43 +66,43 @@ func TestRetention(t *testing.T) {
 	var names []string
 	for day := range 5 {
 		names = append(names, nameAt(start.AddDate(0, 0, day), databaseExt))
-		backupOf(t, filepath.Join(dir, names[day]), start.AddDate(0, 0, day))
+		writeBackup(t, filepath.Join(dir, names[day]), start.AddDate(0, 0, day))
 	}
 	// An old backup under a new name is still old, and the file's modification time does not
 	// matter.
 	late := nameAt(start.AddDate(1, 0, 0), databaseExt)
-	backupOf(t, filepath.Join(dir, late), start.AddDate(0, 0, -1))
+	writeBackup(t, filepath.Join(dir, late), start.AddDate(0, 0, -1))
 	others := []string{
 		"retwis-2026-11-01.backup", "retwis.backup", "retwis-20261101T033000Z.backup.old", nameAt(start.AddDate(-1, 0, 0), databaseExt),
 	}
 	for _, name := range others[:3] {
-		backupOf(t, filepath.Join(dir, name), start.AddDate(-2, 0, 0))
+		writeBackup(t, filepath.Join(dir, name), start.AddDate(-2, 0, 0))
 	}
 	if err := os.WriteFile(filepath.Join(dir, others[3]), []byte("not a backup"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	below, link := nameAt(start.AddDate(-3, 0, 0), databaseExt), nameAt(start.AddDate(-4, 0, 0), databaseExt)
-	if err := os.Mkdir(filepath.Join(dir, below), 0o700); err != nil {
+	subdir, link := nameAt(start.AddDate(-3, 0, 0), databaseExt), nameAt(start.AddDate(-4, 0, 0), databaseExt)
+	if err := os.Mkdir(filepath.Join(dir, subdir), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(others[0], filepath.Join(dir, link)); err != nil {
 		t.Fatal(err)
 	}
-	others = append(others, below, link)
+	others = append(others, subdir, link)
 
-	for keep, stay := range map[int][]string{0: append(slices.Clone(names), late), 9: append(slices.Clone(names), late)} {
+	for keep, left := range map[int][]string{0: append(slices.Clone(names), late), 9: append(slices.Clone(names), late)} {
 		if removed, _, err := (retention{dir: dir, pictures: dir, keep: keep}).apply(); err != nil || len(removed) > 0 {
 			t.Errorf("keep %d: removed %s, %v", keep, removed, err)
 		}
-		checkFiles(t, dir, append(slices.Clone(others), stay...))
+		checkFiles(t, dir, append(slices.Clone(others), left...))
 	}
 	if removed, _, err := (retention{dir: dir, pictures: dir, keep: 3}).apply(); err != nil || len(removed) != 3 {
-		t.Errorf("removed %s, %v", removed, err)
+		t.Errorf("removed %s, %v; want 3 backups", removed, err)
 	}
 	checkFiles(t, dir, append(slices.Clone(others), names[2:]...))
 }
 
-// The new backup is kept even if it looks like the oldest one: a clock is or was wrong.
+// The new backup is kept even if a wrong clock makes it look like the oldest.
 func TestRetentionOfNew(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -111,12 +111,12 @@ func TestRetentionOfNew(t *testing.T) {
 		t.Fatal(err)
 	}
 	to.discard()
-	backupOf(t, to.database.name, time.Now())
+	writeBackup(t, to.database.name, time.Now())
 	names := []string{filepath.Base(to.database.name)}
 	for day := range 3 {
 		late := time.Now().AddDate(0, 0, day+1)
 		names = append(names, nameAt(late, databaseExt))
-		backupOf(t, filepath.Join(dir, names[day+1]), late)
+		writeBackup(t, filepath.Join(dir, names[day+1]), late)
 	}
 	if removed, _, err := to.old.apply(); err != nil || len(removed) != 2 {
 		t.Errorf("removed %s, %v", removed, err)
@@ -129,24 +129,25 @@ func TestRetentionOfNew(t *testing.T) {
 	checkFiles(t, dir, names[:1])
 }
 
-// A picture archive is removed once no remaining backup needs it; not every backup has one.
+// A picture archive is removed once no remaining backup needs it. Not every backup has its own
+// archive.
 func TestRetentionOfPictures(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 11, 1, 3, 30, 0, 0, time.UTC)
-	for what, test := range map[string]struct{ backups, pictures, left []int }{
-		"each has its own":      {[]int{1, 2, 3, 4}, []int{1, 2, 3, 4}, []int{3, 4}},
-		"every other one":       {[]int{1, 2, 3, 4, 5, 6}, []int{1, 3, 5}, []int{5}},
-		"the oldest needs more": {[]int{1, 2, 3, 4, 5}, []int{1, 3, 5}, []int{3, 5}},
-		"once, long ago":        {[]int{1, 2, 3, 4}, []int{1}, []int{1}},
-		"from today on":         {[]int{1, 2, 3, 4}, []int{4}, []int{4}},
-		"of backups long gone":  {[]int{5, 6}, []int{1, 2, 5}, []int{5}},
-		"no backups":            {nil, []int{1, 2}, []int{1, 2}},
+	for name, test := range map[string]struct{ backups, pictures, left []int }{
+		"one per backup":       {[]int{1, 2, 3, 4}, []int{1, 2, 3, 4}, []int{3, 4}},
+		"every other backup":   {[]int{1, 2, 3, 4, 5, 6}, []int{1, 3, 5}, []int{5}},
+		"needed by the oldest": {[]int{1, 2, 3, 4, 5}, []int{1, 3, 5}, []int{3, 5}},
+		"first backup only":    {[]int{1, 2, 3, 4}, []int{1}, []int{1}},
+		"last backup only":     {[]int{1, 2, 3, 4}, []int{4}, []int{4}},
+		"of removed backups":   {[]int{5, 6}, []int{1, 2, 5}, []int{5}},
+		"no backups":           {nil, []int{1, 2}, []int{1, 2}},
 	} {
-		t.Run(what, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir, other := t.TempDir(), t.TempDir()
 			for _, day := range test.backups {
-				backupOf(t, filepath.Join(dir, nameAt(start.AddDate(0, 0, day), databaseExt)), start.AddDate(0, 0, day))
+				writeBackup(t, filepath.Join(dir, nameAt(start.AddDate(0, 0, day), databaseExt)), start.AddDate(0, 0, day))
 			}
 			for _, day := range test.pictures {
 				if err := os.WriteFile(filepath.Join(other, nameAt(start.AddDate(0, 0, day), picturesExt)), nil, 0o600); err != nil {
@@ -168,11 +169,11 @@ func TestRetentionOfPictures(t *testing.T) {
 // A backup that is damaged, or that only another version of retwis can read, may need any archive.
 func TestRetentionOfUnread(t *testing.T) {
 	t.Parallel()
-	for what, m := range map[string]backup.Manifest{
+	for name, m := range map[string]backup.Manifest{
 		"newer":   {Format: backup.Format + 1, Parts: 1},
 		"damaged": {Format: backup.Format, Parts: 0},
 	} {
-		t.Run(what, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir, other := t.TempDir(), t.TempDir()
 			start := time.Date(2026, 11, 1, 3, 30, 0, 0, time.UTC)
@@ -185,14 +186,14 @@ func TestRetentionOfUnread(t *testing.T) {
 					t.Fatal(err)
 				}
 				if day > 0 {
-					backupOf(t, filepath.Join(dir, names[day]), at)
+					writeBackup(t, filepath.Join(dir, names[day]), at)
 				}
 			}
 			m.Created = start
-			backupWith(t, filepath.Join(dir, names[0]), m)
+			writeBackupWith(t, filepath.Join(dir, names[0]), m)
 			_, unread, err := (retention{dir: dir, pictures: other, keep: 2}).apply()
 			if err != nil || unread == nil || !strings.Contains(unread.Error(), names[0]) {
-				t.Errorf("unread is %v, %v", unread, err)
+				t.Errorf("unread = %v, %v; want an error about %s", unread, err, names[0])
 			}
 			checkFiles(t, dir, []string{names[0], names[2], names[3]})
 			checkFiles(t, other, archives)
@@ -212,6 +213,6 @@ func checkFiles(t *testing.T, dir string, want []string) {
 	}
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
-		t.Errorf("%s\nwant %s", got, want)
+		t.Errorf("files in %s: %s\nwant %s", dir, got, want)
 	}
 }

@@ -28,7 +28,7 @@ func TestLastBackup(t *testing.T) {
 		}
 		f := lastBackup(at, tt.err)
 		if f.Status != tt.want || !strings.HasSuffix(f.Found, tt.found) || (f.Do != "") != (f.Status == Advice) {
-			t.Errorf("%s: %+v", name, f)
+			t.Errorf("%s: finding %+v", name, f)
 		}
 	}
 }

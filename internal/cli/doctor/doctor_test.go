@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// statuses returns a summary of the findings.
+// statuses formats the findings as text.
 func statuses(found []finding) string {
 	var all []string
 	for _, f := range found {
@@ -32,7 +32,7 @@ func TestCluster(t *testing.T) {
 	client := redistest.Cluster(t, 3).Client(t)
 	found, err := checkCluster(t.Context(), client)
 	if err != nil || len(found) != 3 {
-		t.Fatalf("%v, %v", found, err)
+		t.Fatalf("checkCluster = %v, %v; want 3 findings", found, err)
 	}
 	if f := found[0]; f.Status != OK || f.Found != "16384 of 16384" {
 		t.Errorf("slots: %+v", f)
@@ -41,7 +41,7 @@ func TestCluster(t *testing.T) {
 		t.Errorf("replicas: %+v", f)
 	}
 	if single, err := checkCluster(t.Context(), redistest.DB(t).Client(t)); err != nil || single != nil {
-		t.Errorf("a single server: %v, %v", single, err)
+		t.Errorf("checkCluster of a single server = %v, %v; want none", single, err)
 	}
 }
 
@@ -64,14 +64,14 @@ func TestJobsGivenUp(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	if got := statuses(checkSite(t.Context(), client)); strings.Contains(got, "given up") {
-		t.Error(got)
+		t.Errorf("findings without dead tasks: %s", got)
 	}
 	add := client.B().Xadd().Key(storage.DeadTasks).Id("*").FieldValue().FieldValue("job", "push:1").Build()
 	if err := client.Do(t.Context(), add).Error(); err != nil {
 		t.Fatal(err)
 	}
 	if got := statuses(checkSite(t.Context(), client)); !strings.Contains(got, "problem jobs given up 1") {
-		t.Error(got)
+		t.Errorf("findings with a dead task: %s", got)
 	}
 }
 
@@ -105,7 +105,7 @@ func TestSystem(t *testing.T) {
 		{t.TempDir(), "", false},
 	} {
 		if got := statuses(system(c.root, c.off)); got != c.want {
-			t.Errorf("%s, want %s", got, c.want)
+			t.Errorf("system(%s) = %s, want %s", c.root, got, c.want)
 		}
 	}
 	info := func(pid, release string) string {
@@ -116,7 +116,7 @@ func TestSystem(t *testing.T) {
 		want bool
 	}{{info("77", "6.1.0-9"), true}, {info("78", "6.1.0-9"), false}, {info("79", "6.1.0-9"), false}, {info("77", "5.0"), false}, {"", false}} {
 		if got := isLocal(good, c.info); got != c.want {
-			t.Errorf("%q: %t", c.info, got)
+			t.Errorf("isLocal(%q) = %t, want %t", c.info, got, c.want)
 		}
 	}
 }
@@ -130,7 +130,7 @@ func TestBufferLimits(t *testing.T) {
 		got = append(got, hard, soft)
 	}
 	if want := []int64{1024, 512, 33554432, 8388608, 0, 0}; !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
+		t.Errorf("limits = %v, want %v", got, want)
 	}
 }
 

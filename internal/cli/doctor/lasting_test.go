@@ -16,13 +16,13 @@ import (
 	"retwis/internal/redistest"
 )
 
-// settingsOf names the findings about the server's settings, as opposed to the machine's.
-var settingsOf = map[string]bool{
+// serverSettings names the findings about the settings of the server, as opposed to the machine.
+var serverSettings = map[string]bool{
 	"memory": true, "maxmemory-policy": true, "append-only file": true, "appendfsync": true,
 	"zset-max-listpack-entries": true, "client-output-buffer-limit": true, "tracking-table-max-keys": true,
 }
 
-// wrongSettings returns the settings of a server that doctor would change.
+// wrongSettings returns the findings about settings of a server that doctor would change.
 func wrongSettings(t *testing.T, db *store.Store) []finding {
 	t.Helper()
 	found, err := checkServer(t.Context(), db.Client(), db.Embedded())
@@ -31,7 +31,7 @@ func wrongSettings(t *testing.T, db *store.Store) []finding {
 	}
 	var wrong []finding
 	for _, f := range found {
-		if settingsOf[f.What] && f.Status != OK {
+		if serverSettings[f.What] && f.Status != OK {
 			wrong = append(wrong, f)
 		}
 	}
@@ -63,8 +63,8 @@ func follow(t *testing.T, client rueidis.Client, found []finding) (flags []strin
 	return flags
 }
 
-// serve starts a server program, as an operator does, and returns its database and a function that
-// stops it.
+// serve starts a server as an operator does. It returns the database and a function that stops the
+// server.
 func serve(t *testing.T, dir string, args ...string) (db *store.Store, end func()) {
 	t.Helper()
 	socket := filepath.Join(dir, "s")
@@ -104,7 +104,7 @@ func serve(t *testing.T, dir string, args ...string) (db *store.Store, end func(
 	}
 }
 
-// Following doctor's advice has a lasting effect: after a restart nothing is wrong, and the data is
+// Doctor's advice has a lasting effect: after a restart nothing is wrong, and the data is still
 // there. A server without a configuration file is started with the flags that doctor names.
 func TestAdviceLasts(t *testing.T) {
 	t.Parallel()
@@ -131,40 +131,39 @@ func TestAdviceLasts(t *testing.T) {
 			db, end := serve(t, dir, args...)
 			found := wrongSettings(t, db)
 			if len(found) < 6 {
-				t.Fatalf("%+v", found)
+				t.Fatalf("findings = %+v, want at least 6", found)
 			}
 			flags := follow(t, db.Client(), found)
 			if !inFile {
 				args = flags
 			}
-			set(t, db.Client())
+			setKey(t, db.Client())
 			end()
 			db, end = serve(t, dir, args...)
 			defer end()
-			check(t, db)
+			checkAfterRestart(t, db)
 		})
 	}
 }
 
-func set(t *testing.T, client rueidis.Client) {
+func setKey(t *testing.T, client rueidis.Client) {
 	t.Helper()
 	if err := client.Do(t.Context(), client.B().Set().Key("key").Value("value").Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func check(t *testing.T, db *store.Store) {
+func checkAfterRestart(t *testing.T, db *store.Store) {
 	t.Helper()
 	if found := wrongSettings(t, db); len(found) > 0 {
-		t.Errorf("after a restart: %+v", found)
+		t.Errorf("findings after a restart: %+v", found)
 	}
 	if got, err := db.Client().Do(t.Context(), db.Client().B().Get().Key("key").Build()).ToString(); got != "value" {
-		t.Errorf("after a restart: %q, %v", got, err)
+		t.Errorf("key after a restart = %q, %v; want value", got, err)
 	}
 }
 
-// Advice for an embedded server names what retwis can do, and not a configuration file, which does
-// not exist.
+// Advice for an embedded server does not mention a configuration file, because there is none.
 func TestAdviceForEmbedded(t *testing.T) {
 	t.Parallel()
 	url := "embedded:" + t.TempDir()
@@ -186,18 +185,18 @@ func TestAdviceForEmbedded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	set(t, client)
+	setKey(t, client)
 	found := wrongSettings(t, db)
 	if len(found) != 6 {
-		t.Errorf("%+v", found)
+		t.Errorf("findings = %+v, want 6", found)
 	}
 	for _, f := range found {
 		if strings.Contains(f.Do, "REWRITE") || strings.Contains(f.Do, "CONFIG SET") && f.What != "append-only file" {
-			t.Errorf("%s: %s", f.What, f.Do)
+			t.Errorf("advice about %s: %s", f.What, f.Do)
 		}
 	}
 	if flags := follow(t, client, found); len(flags) > 0 {
-		t.Error(flags)
+		t.Errorf("flags = %q, want none", flags)
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
@@ -206,15 +205,15 @@ func TestAdviceForEmbedded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	check(t, db)
+	checkAfterRestart(t, db)
 }
 
-// A full disk is not cured by a setting.
+// Advice about a full disk does not name a setting.
 func TestAdviceForFullDisk(t *testing.T) {
 	t.Parallel()
 	info := "aof_enabled:1\r\naof_last_write_status:err\r\n"
 	found := persistence(info)
 	if len(found) != 2 || found[1].Status != Problem || strings.Contains(found[1].Do, "CONFIG SET") || !strings.Contains(found[1].Do, "free space") {
-		t.Errorf("%+v", found)
+		t.Errorf("findings = %+v, want advice to free space", found)
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// When one listener fails, the whole site ends and reports why.
+// If one listener fails, the whole site ends and reports the error.
 func TestServeEndsWhenAListenerFails(t *testing.T) {
 	t.Parallel()
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -44,9 +44,9 @@ func TestServeEndsWhenAListenerFails(t *testing.T) {
 	if !errors.Is(err, net.ErrClosed) || !strings.Contains(err.Error(), "serve on "+bad.Addr().String()) {
 		t.Errorf("untilDone: %v", err)
 	}
-	// Not by dialing: between fork and exec, a server that another test is starting holds the
-	// socket, too.
+	// Dialing may still succeed: between fork and exec, a server that another test is starting
+	// holds the socket, too.
 	if err := good.(*net.TCPListener).SetDeadline(time.Now()); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("the other listener still listens: %v", err)
+		t.Errorf("the other listener is still open: %v", err)
 	}
 }

@@ -79,7 +79,7 @@ func TestCommandVariables(t *testing.T) {
 	}
 }
 
-// A name that another tool uses for a command leads to a suggestion of ours.
+// A command name that other tools use leads to a suggestion of the retwis command.
 func TestOtherNames(t *testing.T) {
 	t.Parallel()
 	child := func(name string) *cobra.Command {
@@ -177,7 +177,7 @@ func TestShowEach(t *testing.T) {
 		t.Error(err)
 	}
 	if want := "a\nretwis: not found: id \"missing\"\nb\n"; out.String() != want {
-		t.Errorf("%q, want %q", out.String(), want)
+		t.Errorf("output %q, want %q", out.String(), want)
 	}
 	if err := c.ShowEach([]string{"broken", "a"}, show); err == nil || errors.Is(err, ErrReported) {
 		t.Error(err)

@@ -18,7 +18,7 @@ func TestParseEnvFile(t *testing.T) {
 		"G": "", "H": `a "b" \n`, "I": "two\nlines", "J": "it's", "K": "end",
 	}
 	if got := parseEnvFile(text); !maps.Equal(got, want) {
-		t.Errorf("%q\nwant %q", got, want)
+		t.Errorf("parseEnvFile = %q\nwant %q", got, want)
 	}
 }
 
@@ -41,6 +41,6 @@ func TestWithEnvFile(t *testing.T) {
 	}
 	process["RETWIS_ENV_FILE"] = path + ".missing"
 	if _, err := WithEnvFile(lookup); err == nil || !strings.Contains(err.Error(), path+".missing") {
-		t.Errorf("without the file: %v", err)
+		t.Errorf("WithEnvFile of a missing file: %v", err)
 	}
 }

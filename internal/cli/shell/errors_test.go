@@ -16,7 +16,7 @@ func TestOneLine(t *testing.T) {
 		"open: store: as it is":           fmt.Errorf("open: %w", errors.New("store: as it is")),
 	} {
 		if got := OneLine(err); got != want {
-			t.Errorf("%q, want %q", got, want)
+			t.Errorf("OneLine(%v) = %q, want %q", err, got, want)
 		}
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"retwis/internal/redis/store"
 )
 
-// Variables set flags missing from the command line; the error names the first invalid one.
+// Variables set the flags that are missing from the command line. The error names the first invalid
+// variable.
 func TestSetFromEnv(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -19,15 +20,15 @@ func TestSetFromEnv(t *testing.T) {
 		env  map[string]string
 		want string // admin address, users and demo; or the error
 	}{
-		"nothing":               {want: ":9090 100 false"},
-		"variables":             {env: map[string]string{"RETWIS_ADMIN_ADDR": ":1", "RETWIS_USERS": "7", "RETWIS_DEMO": "1"}, want: ":1 7 true"},
-		"flags win":             {args: []string{"--users=8", "--demo=false"}, env: map[string]string{"RETWIS_USERS": "7", "RETWIS_DEMO": "1"}, want: ":9090 8 false"},
-		"a flag takes back":     {args: []string{"--admin-addr="}, env: map[string]string{"RETWIS_ADMIN_ADDR": ":1"}, want: " 100 false"},
-		"empty is not set":      {env: map[string]string{"RETWIS_USERS": ""}, want: ":9090 100 false"},
-		"no variable for help":  {env: map[string]string{"RETWIS_HELP": "1"}, want: ":9090 100 false"},
-		"not a number":          {env: map[string]string{"RETWIS_USERS": "7x"}, want: `invalid value "7x" of the variable RETWIS_USERS: use a whole number, such as 10`},
-		"not a choice":          {env: map[string]string{"RETWIS_LOG_LEVEL": "loud"}, want: `invalid value "loud" of the variable RETWIS_LOG_LEVEL: use one of info, debug`},
-		"hidden by a good flag": {args: []string{"--users=8"}, env: map[string]string{"RETWIS_USERS": "7x"}, want: ":9090 8 false"},
+		"nothing":              {want: ":9090 100 false"},
+		"variables":            {env: map[string]string{"RETWIS_ADMIN_ADDR": ":1", "RETWIS_USERS": "7", "RETWIS_DEMO": "1"}, want: ":1 7 true"},
+		"flags win":            {args: []string{"--users=8", "--demo=false"}, env: map[string]string{"RETWIS_USERS": "7", "RETWIS_DEMO": "1"}, want: ":9090 8 false"},
+		"empty flag":           {args: []string{"--admin-addr="}, env: map[string]string{"RETWIS_ADMIN_ADDR": ":1"}, want: " 100 false"},
+		"empty variable":       {env: map[string]string{"RETWIS_USERS": ""}, want: ":9090 100 false"},
+		"no variable for help": {env: map[string]string{"RETWIS_HELP": "1"}, want: ":9090 100 false"},
+		"not a number":         {env: map[string]string{"RETWIS_USERS": "7x"}, want: `invalid value "7x" of the variable RETWIS_USERS: use a whole number, such as 10`},
+		"not a choice":         {env: map[string]string{"RETWIS_LOG_LEVEL": "loud"}, want: `invalid value "loud" of the variable RETWIS_LOG_LEVEL: use one of info, debug`},
+		"invalid, with a flag": {args: []string{"--users=8"}, env: map[string]string{"RETWIS_USERS": "7x"}, want: ":9090 8 false"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -52,7 +53,7 @@ func TestSetFromEnv(t *testing.T) {
 				}
 			}
 			if got != test.want {
-				t.Errorf("%q, want %q", got, test.want)
+				t.Errorf("flags = %q, want %q", got, test.want)
 			}
 		})
 	}
@@ -72,6 +73,6 @@ func TestMaxMemory(t *testing.T) {
 		}
 	}
 	if limit := store.DefaultMaxMemory(); limit < minMemory {
-		t.Errorf("the default is %d", limit)
+		t.Errorf("the default is %d, want at least %d", limit, minMemory)
 	}
 }

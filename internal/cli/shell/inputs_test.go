@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// readRecords reads CSV files with the columns x and y and returns the records, the output and the
-// error of the summary.
+// readRecords reads CSV files with the columns x and y. It returns the records, the output and the
+// error.
 func readRecords(t *testing.T, stdin string, files map[string][]byte, names ...string) (records, output string, err error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -95,13 +95,13 @@ func TestRecords(t *testing.T) {
 			t.Parallel()
 			got, output, err := readRecords(t, test.stdin, nil)
 			if got != test.want || output != test.output {
-				t.Errorf("%q, want %q; output %q, want %q", got, test.want, output, test.output)
+				t.Errorf("records %q, want %q; output %q, want %q", got, test.want, output, test.output)
 			}
 			switch {
 			case test.err != "" && (err == nil || err.Error() != test.err):
 				t.Errorf("error %v, want %q", err, test.err)
 			case test.err == "" && test.reported != errors.Is(err, ErrReported):
-				t.Errorf("error %v", err)
+				t.Errorf("error %v, want ErrReported: %v", err, test.reported)
 			}
 		})
 	}
@@ -125,15 +125,15 @@ func TestCompressedInputs(t *testing.T) {
 	}
 	got, output, err := readRecords(t, "", files, "gzip", "plain", "zstd")
 	if got != "a(1,2)a(1,2)a(1,2)" || output != "points: 3, bad: 0\n" || err != nil {
-		t.Errorf("%q, %q, %v", got, output, err)
+		t.Errorf("records %q, output %q, error %v", got, output, err)
 	}
 	for _, name := range []string{"short", "archive"} {
 		if got, _, err := readRecords(t, "", files, name); got != "" || err == nil {
-			t.Errorf("%s: %q, %v", name, got, err)
+			t.Errorf("%s: records %q, error %v; want an error", name, got, err)
 		}
 	}
 	if _, _, err := readRecords(t, "", files, "plain", "no-such-file"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a missing file: %v", err)
+		t.Errorf("a missing file: %v, want os.ErrNotExist", err)
 	}
 	if _, _, err := readRecords(t, "", files, t.TempDir()); err == nil || !strings.Contains(err.Error(), "is a directory") {
 		t.Errorf("a directory: %v", err)
@@ -151,11 +151,11 @@ func TestUntilError(t *testing.T) {
 		got = append(got, v)
 	}
 	if len(got) != 2 || !errors.Is(failed(), broken) {
-		t.Errorf("%v, %v", got, failed())
+		t.Errorf("values %v, error %v; want 1 2, broken", got, failed())
 	}
 }
 
-// A read ends with its context, even if the input never ends.
+// A read ends when its context is canceled, even if the input never ends.
 func TestInterruptible(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
@@ -167,7 +167,7 @@ func TestInterruptible(t *testing.T) {
 	}()
 	text, err := io.ReadAll(in)
 	if string(text) != "hello" && len(text) > 0 || !errors.Is(err, context.Canceled) {
-		t.Errorf("%q, %v", text, err)
+		t.Errorf("ReadAll = %q, %v; want context.Canceled", text, err)
 	}
 	if err := in.Close(); err != nil {
 		t.Error(err)

@@ -45,17 +45,17 @@ func TestLines(t *testing.T) {
 		output string
 	}{
 		"none":                 {"", nil, "lines: 0, bad: 0\n"},
-		"an end without break": {"a\nb", []string{"a", "b"}, "lines: 2, bad: 0\n"},
+		"no line break at end": {"a\nb", []string{"a", "b"}, "lines: 2, bad: 0\n"},
 		"CR LF and a BOM":      {"\ufeffa\r\n\r\nb\r\n", []string{"a", "b"}, "lines: 2, bad: 0\n"},
-		"a break within":       {"a\rb\n\ufeffc", []string{"a\rb", "\ufeffc"}, "lines: 2, bad: 0\n"},
+		"CR within a line":     {"a\rb\n\ufeffc", []string{"a\rb", "\ufeffc"}, "lines: 2, bad: 0\n"},
 		"empty lines":          {"\n\n a \n\n", []string{" a "}, "lines: 1, bad: 0\n"},
 		"bad lines":            {"a\nbad\nb\n", []string{"a", "b"}, "stdin:2: it is bad\nlines: 2, bad: 1\n"},
-		"the longest":          {longest + "\r\n" + longest + "\n" + longest, []string{longest, longest, longest}, "lines: 3, bad: 0\n"},
+		"longest lines":        {longest + "\r\n" + longest + "\n" + longest, []string{longest, longest, longest}, "lines: 3, bad: 0\n"},
 		"too long":             {longest + "y\na\n" + longest + longest + longest + "\nb\n" + longest + "yz", []string{"a", "b"}, "stdin:1: the line is longer than 65536 bytes\nstdin:3: the line is longer than 65536 bytes\nstdin:5: the line is longer than 65536 bytes\nlines: 2, bad: 3\n"},
 	} {
 		lines, output, err := readAll(t, strings.NewReader(test.stdin))
 		if strings.Join(lines, "|") != strings.Join(test.lines, "|") || output != test.output || (err != nil) != strings.Contains(test.output, "stdin") {
-			t.Errorf("%s: %d lines, %q, %v", name, len(lines), output, err)
+			t.Errorf("%s: %d lines, output %q, error %v; want %d lines, output %q", name, len(lines), output, err, len(test.lines), test.output)
 		}
 	}
 }
@@ -66,7 +66,7 @@ func TestLinesOfBrokenFile(t *testing.T) {
 	broken := errors.New("broken")
 	lines, _, err := readAll(t, io.MultiReader(strings.NewReader("a\nb"), errorReader{broken}))
 	if strings.Join(lines, "") != "a" || !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "stdin:2: ") {
-		t.Errorf("%q %v", lines, err)
+		t.Errorf("lines %q, error %v; want a, broken", lines, err)
 	}
 }
 

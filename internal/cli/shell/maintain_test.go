@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// fakeTarget is an index with one problem among three entries.
+// fakeTarget is a target with three entries. If its key is "broken", one of them is stale.
 type fakeTarget struct {
 	verb  Verb
 	notes string

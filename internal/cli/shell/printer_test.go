@@ -20,8 +20,8 @@ func TestPrinter(t *testing.T) {
 		json bool
 		want string
 	}{
-		"people":   {want: "id    price\nNr.1     10\n日本  1,000\n\"\\n\"      0\n"},
-		"programs": {json: true, want: `{"id":"Nr.1"}` + "\n" + `{"id":"日本"}` + "\n" + `{"id":"\n"}` + "\n"},
+		"text": {want: "id    price\nNr.1     10\n日本  1,000\n\"\\n\"      0\n"},
+		"JSON": {json: true, want: `{"id":"Nr.1"}` + "\n" + `{"id":"日本"}` + "\n" + `{"id":"\n"}` + "\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -41,7 +41,7 @@ func TestPrinter(t *testing.T) {
 				t.Errorf("printed before the end: %q", out.String())
 			}
 			if err := p.End(); err != nil || out.String() != test.want {
-				t.Errorf("%v, %q, want %q", err, out.String(), test.want)
+				t.Errorf("End: %v; output %q, want %q", err, out.String(), test.want)
 			}
 		})
 	}
@@ -75,6 +75,6 @@ func TestPrinterStreams(t *testing.T) {
 	}
 	lines := strings.Split(out.String(), "\n")
 	if lines[7] != "  7  x" || lines[tableRows+7] != fmt.Sprint(tableRows+7)+"  x" {
-		t.Errorf("%q, %q", lines[7], lines[tableRows+7])
+		t.Errorf("lines %q and %q, each part must have its own column widths", lines[7], lines[tableRows+7])
 	}
 }

@@ -14,7 +14,7 @@ func TestThousands(t *testing.T) {
 		math.MinInt64: "-9,223,372,036,854,775,808",
 	} {
 		if got := Thousands(n); got != want {
-			t.Errorf("Thousands(%d) is %q, want %q", n, got, want)
+			t.Errorf("Thousands(%d) = %q, want %q", n, got, want)
 		}
 	}
 }
@@ -23,7 +23,7 @@ func TestPlural(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int64]string{0: "0 users", 1: "1 user", 2: "2 users", -1: "-1 users"} {
 		if got := Plural(n, "user", "users"); got != want {
-			t.Errorf("%q, want %q", got, want)
+			t.Errorf("Plural(%d) = %q, want %q", n, got, want)
 		}
 	}
 }
@@ -41,12 +41,12 @@ func TestForTerminal(t *testing.T) {
 		"\u202etxt.exe": `"\u202etxt.exe"`,
 	} {
 		if got := ForTerminal(text); got != want {
-			t.Errorf("ForTerminal(%q) is %s, want %s", text, got, want)
+			t.Errorf("ForTerminal(%q) = %s, want %s", text, got, want)
 		}
 	}
 }
 
-// Bytes that JSON cannot represent are not replaced, wherever they occur.
+// Texts that are not valid UTF-8 are encoded in base64 at every level.
 func TestNonUTF8Text(t *testing.T) {
 	t.Parallel()
 	o := Object{{"id", "caf\xe9"}, {"all", []string{"é<", "\xff"}}, {"in", Object{{"s", Text("\xff")}}}}
@@ -59,12 +59,12 @@ func TestNonUTF8Text(t *testing.T) {
 	}
 	for value, want := range map[string]string{`{"base64":"Y2Fm6Q=="}`: "caf\xe9", `{"base64":""}`: "", `"é"`: "é"} {
 		if got, err := fieldText(json.RawMessage(value)); err != nil || got != want {
-			t.Errorf("%s is %q, %v", value, got, err)
+			t.Errorf("fieldText(%s) = %q, %v; want %q", value, got, err, want)
 		}
 	}
 	for _, value := range []string{`{"base64":"?"}`, `{"text":"a"}`, `{"base64":null}`} {
 		if got, err := fieldText(json.RawMessage(value)); err == nil {
-			t.Errorf("%s is %q", value, got)
+			t.Errorf("fieldText(%s) = %q, want an error", value, got)
 		}
 	}
 }

@@ -14,15 +14,16 @@ import (
 	"retwis/internal/social"
 )
 
-// A sentence shown by the site becomes an error on the command line.
+// InvalidInput turns the reason of an InvalidError, a sentence on the site, into the style of error
+// messages.
 func TestInvalidInput(t *testing.T) {
 	t.Parallel()
 	err := fmt.Errorf("seed: %w", &social.InvalidError{Field: "password", Reason: i18n.T("Use more. Or none.")})
 	if got := InvalidInput(err).Error(); got != "password: use more. Or none" {
-		t.Errorf("%q", got)
+		t.Errorf("InvalidInput = %q", got)
 	}
 	if got := InvalidInput(context.Canceled); !errors.Is(got, context.Canceled) {
-		t.Errorf("%v", got)
+		t.Errorf("InvalidInput = %v, want context.Canceled", got)
 	}
 }
 
@@ -44,7 +45,7 @@ func TestExplain(t *testing.T) {
 		var out strings.Builder
 		exit := shell.PrintError(t.Context(), &out, "role", explain(c, test.err))
 		if out.String() != test.want || exit != test.exit {
-			t.Errorf("%v: %q, exit code %d", test.err, out.String(), exit)
+			t.Errorf("%v: %q, exit code %d; want %q, %d", test.err, out.String(), exit, test.want, test.exit)
 		}
 	}
 }

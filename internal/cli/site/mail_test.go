@@ -9,8 +9,8 @@ import (
 	"retwis/internal/cli/shell"
 )
 
-// A flag overrides its variable, even if it is empty: a copy of a site is started without its mail
-// server. Links in mails use the first name of --acme, in each process.
+// A flag overrides its variable, even if the flag is empty: a copy of a site can run without the
+// mail server. Links in mails use the first name of --acme in every command.
 func TestMailFlags(t *testing.T) {
 	t.Parallel()
 	type variables map[string]string
@@ -45,7 +45,7 @@ func TestMailFlags(t *testing.T) {
 				})
 				cmd.SetArgs(append([]string{}, test.args...)) // nil would stand for the arguments of the test binary
 				if err := cmd.Execute(); err != nil || got != test.mail {
-					t.Errorf("%q, want %q; %v", got, test.mail, err)
+					t.Errorf("mail server and link %q, want %q; %v", got, test.mail, err)
 				}
 			})
 		}

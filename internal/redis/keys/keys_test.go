@@ -24,10 +24,10 @@ func TestTagAndSlot(t *testing.T) {
 		{"", "", 0},
 	} {
 		if got := keys.Tag(test.key); got != test.tag {
-			t.Errorf("Tag(%q) = %q, expected %q", test.key, got, test.tag)
+			t.Errorf("Tag(%q) = %q, want %q", test.key, got, test.tag)
 		}
 		if got := keys.Slot([]byte(test.key)); got != test.slot {
-			t.Errorf("Slot(%q) = %d, expected %d", test.key, got, test.slot)
+			t.Errorf("Slot(%q) = %d, want %d", test.key, got, test.slot)
 		}
 	}
 }
@@ -44,17 +44,17 @@ func TestSpread(t *testing.T) {
 		{"app:{ages}:by", 2, "[app:{ages.0}:by app:{ages.1}:by]"},
 	} {
 		if got := fmt.Sprint(keys.Spread(test.name, test.n)); got != test.want {
-			t.Errorf("%q in %d: %s, expected %s", test.name, test.n, got, test.want)
+			t.Errorf("Spread(%q, %d) = %s, want %s", test.name, test.n, got, test.want)
 		}
 	}
 	for name, want := range map[string]bool{"ages": true, "{ages}": true, "a{b": false, "{}a": false, "a}b": false} {
 		if keys.Spreadable(name) != want {
-			t.Errorf("Spreadable(%q) is not %v", name, want)
+			t.Errorf("Spreadable(%q) = %v, want %v", name, !want, want)
 		}
 	}
 }
 
-// IDs are spread about evenly, and each always maps to the same partition.
+// Partition distributes IDs about evenly and always maps an ID to the same partition.
 func TestPartition(t *testing.T) {
 	t.Parallel()
 	counts := make([]int, 8)
@@ -62,10 +62,10 @@ func TestPartition(t *testing.T) {
 		counts[keys.Partition(fmt.Sprint(i), 8)]++
 	}
 	if slices.Min(counts) < 700 || slices.Max(counts) > 1300 {
-		t.Errorf("%v", counts)
+		t.Errorf("partitions have %v IDs, want 700 to 1300 each", counts)
 	}
 	// The location of stored data must not change between versions.
 	if got := [3]int{keys.Partition("90", 8), keys.Partition("Manuel", 8), keys.Partition("", 8)}; got != [3]int{4, 7, 5} {
-		t.Errorf("%v", got)
+		t.Errorf("partitions = %v, want [4 7 5]", got)
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// A node in the URL that no longer exists does not prevent finding the masters.
+// Masters finds all masters although a node of the URL is dead or frozen.
 func TestMastersWithoutANamedNode(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 3)
@@ -38,11 +38,11 @@ func TestMastersWithoutANamedNode(t *testing.T) {
 			for range 10 {
 				masters, err := nodes.Masters(t.Context(), client)
 				if err != nil || len(masters) != len(want) {
-					t.Fatalf("%v (%v), want %v", masters, err, want)
+					t.Fatalf("Masters = %v, %v; want %v", masters, err, want)
 				}
 				for i, m := range masters {
 					if i > 0 && m.Address <= masters[i-1].Address {
-						t.Errorf("not in order: %v", masters)
+						t.Errorf("masters are not sorted by address: %v", masters)
 					}
 					if err := m.Client.Do(t.Context(), m.Client.B().Dbsize().Build()).Error(); err != nil {
 						t.Errorf("%s: %v", m.Address, err)
@@ -58,60 +58,60 @@ func TestMastersOfOneServer(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	masters, err := nodes.Masters(t.Context(), client)
 	if err != nil || len(masters) != 1 || masters[0].Client != client {
-		t.Errorf("%v (%v)", masters, err)
+		t.Errorf("Masters = %v, %v; want the client itself", masters, err)
 	}
 }
 
-// A master may briefly know no owner for another master's slots, while a replica takes over:
-// Masters then asks the other nodes. If no node knows an owner, there is none.
+// A master may briefly report no owner for another master's slots while a replica takes over.
+// Masters then asks the other nodes. Masters also works if no node reports an owner for a slot.
 func TestMastersWithoutOwners(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 3)
 	client := cluster.Client(t)
-	forget := func(of *redistest.Server, first, last int) {
+	forget := func(server *redistest.Server, first, last int) {
 		t.Helper()
 		var slots []string
 		for slot := first; slot <= last; slot++ {
 			slots = append(slots, fmt.Sprint(slot))
 		}
-		own := of.Client(t)
-		if err := own.Do(t.Context(), own.B().Arbitrary("CLUSTER", "DELSLOTS").Args(slots...).Build()).Error(); err != nil {
+		c := server.Client(t)
+		if err := c.Do(t.Context(), c.B().Arbitrary("CLUSTER", "DELSLOTS").Args(slots...).Build()).Error(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	all := func() {
+	wantAll := func() {
 		t.Helper()
 		for range 50 {
 			if masters, err := nodes.Masters(t.Context(), client); err != nil || len(masters) != 3 {
-				t.Fatalf("%v (%v)", masters, err)
+				t.Fatalf("Masters = %v, %v; want 3 masters", masters, err)
 			}
 		}
 	}
-	all()
+	wantAll()
 	forget(cluster.Masters[0], 5461, 10922)
-	all()
+	wantAll()
 	for _, m := range cluster.Masters[1:] {
 		forget(m, 7000, 7000)
 	}
-	all()
+	wantAll()
 }
 
-// First returns as soon as its context ends, and prefers the error reply of a node to the error
-// of a node that is gone.
+// First prefers an error reply to the error of an unreachable node, and returns when its context is
+// canceled.
 func TestFirst(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 2)
 	client := cluster.Client(t)
-	gone := fmt.Sprintf("127.0.0.1:%d", cluster.Masters[0].Port())
-	objects := errors.New("no")
+	unreachable := fmt.Sprintf("127.0.0.1:%d", cluster.Masters[0].Port())
+	errReply := errors.New("no")
 	_, err := nodes.First(t.Context(), client, time.Minute, func(_ context.Context, node rueidis.Client) (int, error) {
-		if _, ok := node.Nodes()[gone]; ok {
+		if _, ok := node.Nodes()[unreachable]; ok {
 			return 0, context.DeadlineExceeded
 		}
-		return 0, objects
+		return 0, errReply
 	})
-	if !errors.Is(err, objects) {
-		t.Errorf("First: %v", err)
+	if !errors.Is(err, errReply) {
+		t.Errorf("First: %v, want the error reply", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -120,6 +120,6 @@ func TestFirst(t *testing.T) {
 		return 0, ctx.Err()
 	})
 	if !errors.Is(err, context.Canceled) {
-		t.Errorf("First after its context: %v", err)
+		t.Errorf("First with a canceled context: %v", err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"retwis/internal/redistest"
 )
 
-// A slot that has moved changes the answer; a slot that is moving counts as an error.
+// OwnSlots shows that a slot has moved, and Moving reports a slot that is being moved.
 func TestSlots(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 2)
@@ -20,7 +20,7 @@ func TestSlots(t *testing.T) {
 		t.Helper()
 		all, err := nodes.OwnSlots(t.Context(), masters)
 		if err != nil || len(all) != 2 {
-			t.Fatalf("%q, %v", all, err)
+			t.Fatalf("OwnSlots = %q, %v; want 2 masters", all, err)
 		}
 		return all
 	}
@@ -39,17 +39,17 @@ func TestSlots(t *testing.T) {
 	}
 	set("MIGRATING", id)
 	if got := slots(); !got.Moving() || got.Same(before) || got.IsSame(masters[0], before) && got.IsSame(masters[1], before) || got.Importing(masters[0]) || got.Importing(masters[1]) {
-		t.Errorf("on its way: %q, before %q", got, before)
+		t.Errorf("migrating slot: %q, before %q", got, before)
 	}
 	set("STABLE")
 	if got := slots(); got.Moving() || !got.Same(before) || !got.IsSame(masters[0], before) || !got.IsSame(masters[1], before) {
-		t.Errorf("back: %q, before %q", got, before)
+		t.Errorf("stable slot: %q, before %q", got, before)
 	}
 	if err := cluster.MoveSlot(t.Context(), 5, 0, 1); err != nil {
 		t.Fatal(err)
 	}
 	if got := slots(); got.Moving() || got.Same(before) || got.IsSame(masters[0], before) || got.IsSame(masters[1], before) {
-		t.Errorf("moved: %q, before %q", got, before)
+		t.Errorf("moved slot: %q, before %q", got, before)
 	}
 }
 
@@ -60,6 +60,6 @@ func TestSlotsOfOneServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := nodes.OwnSlots(t.Context(), masters); err != nil || got.Moving() || !got.IsSame(masters[0], got) {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("OwnSlots = %q, %v; want slots that do not move", got, err)
 	}
 }

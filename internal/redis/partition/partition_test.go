@@ -11,7 +11,7 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// mode is a client that is never used.
+// mode is a client that only reports its mode.
 type mode struct {
 	rueidis.Client
 	kind rueidis.ClientMode
@@ -45,17 +45,17 @@ func TestKeys(t *testing.T) {
 		s, err := New(test.client, test.key, Declaration{Kind: "k", Partitions: test.partitions})
 		if err != nil {
 			if !strings.Contains(err.Error(), test.first) {
-				t.Errorf("%.20q: %v, expected %q", test.key, err, test.first)
+				t.Errorf("%.20q: %v, want %q", test.key, err, test.first)
 			}
 			continue
 		}
 		if s.Keys[0].Index != test.first || len(s.Keys) != test.partitions {
-			t.Errorf("%q: %d partitions from %q, expected %q", test.key, len(s.Keys), s.Keys[0].Index, test.first)
+			t.Errorf("%q: %d partitions from %q, want %d from %q", test.key, len(s.Keys), s.Keys[0].Index, test.partitions, test.first)
 		}
 		for _, k := range s.Keys {
-			for _, other := range k.All() {
-				if !strings.HasPrefix(other, k.Index) {
-					t.Errorf("%q is not in the slot of %q", other, k.Index)
+			for _, key := range k.All() {
+				if !strings.HasPrefix(key, k.Index) {
+					t.Errorf("%q is not in the slot of %q", key, k.Index)
 				}
 			}
 		}

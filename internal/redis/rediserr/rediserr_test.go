@@ -27,8 +27,8 @@ func do(t *testing.T, c rueidis.Client, words ...string) error {
 	return c.Do(ctx, c.B().Arbitrary(words...).Build()).Error()
 }
 
-// Replies of real servers, to a command and to the same command within a script, have the same
-// class on each version.
+// An error reply of a real server has the same class for a command and for a script that calls the
+// command.
 func TestRealReplies(t *testing.T) {
 	t.Parallel()
 	must := func(t *testing.T, err error) {
@@ -39,17 +39,17 @@ func TestRealReplies(t *testing.T) {
 	}
 	for code, c := range map[string]struct {
 		config []string
-		begin  func(*testing.T, *redistest.Server, rueidis.Client)
+		setup  func(*testing.T, *redistest.Server, rueidis.Client)
 		want   rediserr.Class
 	}{
 		"OOM": {
-			begin: func(t *testing.T, _ *redistest.Server, c rueidis.Client) {
+			setup: func(t *testing.T, _ *redistest.Server, c rueidis.Client) {
 				must(t, do(t, c, "CONFIG", "SET", "maxmemory", "1"))
 			},
 			want: rediserr.WritesRefused,
 		},
 		"READONLY": {
-			begin: func(t *testing.T, _ *redistest.Server, c rueidis.Client) {
+			setup: func(t *testing.T, _ *redistest.Server, c rueidis.Client) {
 				must(t, do(t, c, "REPLICAOF", "127.0.0.1", "1"))
 			},
 			want: rediserr.WritesRefused,
@@ -57,9 +57,9 @@ func TestRealReplies(t *testing.T) {
 		"NOREPLICAS": {config: []string{"min-replicas-to-write 1"}, want: rediserr.WritesRefused},
 		"MISCONF": {
 			config: []string{"save 3600 1000000", "dbfilename taken"},
-			begin: func(t *testing.T, s *redistest.Server, c rueidis.Client) {
+			setup: func(t *testing.T, s *redistest.Server, c rueidis.Client) {
 				must(t, os.MkdirAll(filepath.Join(s.Dir(), "taken", "by"), 0o700))
-				t.Cleanup(func() { os.RemoveAll(filepath.Join(s.Dir(), "taken")) }) // or it does not end
+				t.Cleanup(func() { os.RemoveAll(filepath.Join(s.Dir(), "taken")) }) // otherwise the server does not stop
 				must(t, do(t, c, "BGSAVE"))
 				for {
 					info, err := c.Do(t.Context(), c.B().Info().Section("persistence").Build()).ToString()
@@ -73,13 +73,13 @@ func TestRealReplies(t *testing.T) {
 		},
 		"MASTERDOWN": {
 			config: []string{"replica-serve-stale-data no"},
-			begin: func(t *testing.T, _ *redistest.Server, c rueidis.Client) {
+			setup: func(t *testing.T, _ *redistest.Server, c rueidis.Client) {
 				must(t, do(t, c, "REPLICAOF", "127.0.0.1", "1"))
 			},
 			want: rediserr.Unavailable,
 		},
 		"NOPERM": {
-			begin: func(t *testing.T, _ *redistest.Server, c rueidis.Client) {
+			setup: func(t *testing.T, _ *redistest.Server, c rueidis.Client) {
 				must(t, do(t, c, "ACL", "SETUSER", "default", "-set"))
 			},
 			want: rediserr.Denied,
@@ -89,8 +89,8 @@ func TestRealReplies(t *testing.T) {
 			t.Parallel()
 			s := redistest.Own(t, c.config...)
 			client := s.Client(t)
-			if c.begin != nil {
-				c.begin(t, s, client)
+			if c.setup != nil {
+				c.setup(t, s, client)
 			}
 			commands := [][]string{{"SET", "k", "v"}, {"EVAL", "return redis.call('SET', KEYS[1], 'v')", "1", "k"}}
 			if c.want == rediserr.Unavailable {
@@ -99,7 +99,7 @@ func TestRealReplies(t *testing.T) {
 			for _, words := range commands {
 				err := do(t, client, words...)
 				if got := rediserr.Of(fmt.Errorf("wrapped: %w", err)); got != c.want {
-					t.Errorf("%s: %v is %q, want %q", words[0], err, got, c.want)
+					t.Errorf("%s: class of %v is %q, want %q", words[0], err, got, c.want)
 				}
 			}
 		})
@@ -111,7 +111,7 @@ func TestCluster(t *testing.T) {
 	s := redistest.TCP(t, "cluster-enabled yes")
 	c := s.Client(t)
 	if err := do(t, c, "GET", "k"); rediserr.Of(err) != rediserr.Unavailable || rediserr.Code(err.Error()) != "CLUSTERDOWN" {
-		t.Errorf("a Cluster without slots: %v", err)
+		t.Errorf("Cluster without slots: %v, want CLUSTERDOWN", err)
 	}
 }
 
@@ -137,7 +137,7 @@ func TestOf(t *testing.T) {
 		{fmt.Errorf("ERR unknown subcommand: [CLIENT TRACKING ON]\n%w", rueidis.ErrNoCache), rediserr.Other},
 	} {
 		if got := rediserr.Of(c.err); got != c.want {
-			t.Errorf("%v is %q, want %q", c.err, got, c.want)
+			t.Errorf("Of(%v) = %q, want %q", c.err, got, c.want)
 		}
 	}
 	for text, want := range map[string]rediserr.Class{
@@ -152,12 +152,12 @@ func TestOf(t *testing.T) {
 		"": rediserr.Other,
 	} {
 		if got := rediserr.OfReply(text); got != want {
-			t.Errorf("%q is %q, want %q", text, got, want)
+			t.Errorf("OfReply(%q) = %q, want %q", text, got, want)
 		}
 	}
 }
 
-// The errors that are temporary; the others require a change.
+// PassesReply reports temporary errors. All other errors persist until somebody changes something.
 func TestTemporaryErrors(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{
@@ -178,11 +178,11 @@ func TestTemporaryErrors(t *testing.T) {
 		"ERR value is not an integer or out of range":                    false,
 	} {
 		if got := rediserr.PassesReply(text); got != want {
-			t.Errorf("%s: %v", text, got)
+			t.Errorf("PassesReply(%q) = %v, want %v", text, got, want)
 		}
 	}
 	if rediserr.Passes(nil) || rediserr.Passes(context.DeadlineExceeded) || rediserr.Passes(rueidis.ErrNoCache) {
-		t.Error("an error that is not a reply passes")
+		t.Error("Passes returned true for an error that is not a reply")
 	}
 }
 
@@ -191,6 +191,6 @@ func TestWithoutScript(t *testing.T) {
 	const oom = "OOM command not allowed when used memory > 'maxmemory'."
 	text := "ring: " + oom + " script: d9ce32cf0f1d6e1f3d3a39bb5b0f4b3a6a4a3c1f, on @user_script:44."
 	if got := rediserr.WithoutScript(text); got != "ring: "+oom {
-		t.Error(got)
+		t.Errorf("WithoutScript = %q", got)
 	}
 }

@@ -15,7 +15,8 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// values returns the metrics by name, summed over labels; a histogram counts its observations.
+// values returns the metrics by name and kind, summed over all other labels. The value of a
+// histogram is the number of its observations.
 func values(t *testing.T, m *redismetrics.Metrics) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -51,7 +52,7 @@ func TestMetrics(t *testing.T) {
 	c := db.Client()
 	before := values(t, m)
 	if before["connections_total"] < 1 || before["up"] != 1 || before["memory_used_bytes"] < 100_000 || before["clients"] < 1 {
-		t.Errorf("%v", before)
+		t.Errorf("unexpected metrics after Open: %v", before)
 	}
 	if err := c.Do(t.Context(), c.B().Set().Key("k").Value("v").Build()).Error(); err != nil {
 		t.Fatal(err)
@@ -86,17 +87,17 @@ func TestMetrics(t *testing.T) {
 	}
 	c.Do(t.Context(), c.B().Set().Key("k").Value("v").Build())
 	if got := values(t, m); got["errors_total:refused"] != 1 {
-		t.Errorf("a full server: %v", got)
+		t.Errorf("errors_total:refused of a full server is %v, want 1", got["errors_total:refused"])
 	}
 
-	// A dead server is reported as down, and the metrics do not wait for it.
+	// A stopped server is reported as down.
 	if err := c.Do(t.Context(), c.B().Arbitrary("ACL", "SETUSER", "default", "+info").Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
 	server.Stop(t)
 	got = values(t, m)
 	if up, ok := got["up"]; !ok || up != 0 {
-		t.Errorf("a server that is gone: %v", got)
+		t.Errorf("up of a stopped server is %v (%t), want 0", up, ok)
 	}
 }
 
@@ -108,7 +109,7 @@ func BenchmarkMeasured(b *testing.B) {
 				client = redismetrics.New().Wrap(client)
 			}
 			client.Do(b.Context(), client.B().Set().Key("k").Value("v").Build())
-			for b.Loop() { // answered by the client-side cache
+			for b.Loop() { // the client-side cache answers
 				client.DoCache(b.Context(), client.B().Get().Key("k").Cache(), time.Minute)
 			}
 		})

@@ -14,7 +14,7 @@ import (
 	"retwis/internal/redistest"
 )
 
-// write writes a file of a data directory.
+// write writes a file in a data directory.
 func write(t *testing.T, dir, name, content string) {
 	t.Helper()
 	path := filepath.Join(dir, name)
@@ -26,7 +26,7 @@ func write(t *testing.T, dir, name, content string) {
 	}
 }
 
-// Beginnings of snapshots, as servers write them.
+// Headers of snapshots as servers write them.
 const (
 	rdb9      = "REDIS0009\xfa\x09redis-ver\x066.2.16\xfa\x0aredis-bits\xc0\x40\xfe\x00"
 	rdb10     = "REDIS0010\xfa\x09redis-ver\x067.0.15\xfa\x0aredis-bits\xc0\x40\xfe\x00"
@@ -38,7 +38,7 @@ const (
 	manifest = "file appendonly.aof.1.base.rdb seq 1 type b\nfile appendonly.aof.1.incr.aof seq 1 type i\n"
 )
 
-// A server that would not find or could not read the data is never started.
+// Start does not start a server that would ignore the data or could not read the data.
 func TestRefusesData(t *testing.T) {
 	t.Parallel()
 	const (
@@ -54,35 +54,35 @@ func TestRefusesData(t *testing.T) {
 		server string
 		files  map[string]string
 		want   string // empty: the server is started
-		is     error
+		err    error
 	}{
-		"nothing":                  {redis62, nil, "", nil},
-		"6.2 on its own":           {redis62, map[string]string{"appendonly.aof": rdb9}, "", nil},
-		"7.0 on 6.2":               {redis70, map[string]string{"appendonly.aof": rdb9}, "", nil},
-		"valkey on 6.2":            {valkey80server, map[string]string{"appendonly.aof": rdb9}, "", nil},
-		"7.0 on its own":           {redis70, parts(rdb10), "", nil},
-		"valkey 7.2 on 7.0":        {valkey72, parts(rdb10), "", nil},
-		"6.2 on 7.0":               {redis62, parts(rdb10), "was written by Redis 7.0.15", redisserver.ErrUnreadable},
-		"6.2 on an upgraded one":   {redis62, map[string]string{dir + "appendonly.aof.manifest": "file appendonly.aof seq 1 type b\n", dir + "appendonly.aof": rdb9}, "install Redis 7.0 or newer", redisserver.ErrUnreadable},
-		"7.0 on 7.4":               {redis70, parts(rdb12), "was written by Redis 7.4.1 (RDB version 12)", redisserver.ErrUnreadable},
-		"7.2 on 7.4":               {redis72, parts(rdb12), "install Redis 7.4 or newer", redisserver.ErrUnreadable},
-		"valkey 8.0 on 7.4":        {valkey80server, parts(rdb12), "reads up to version 11", redisserver.ErrUnreadable},
-		"7.4 on 8.0":               {redis74, parts(rdb12), "", nil},
-		"8.0 on valkey 8.0":        {redis80, parts(rdb11), "", nil},
-		"7.0 on valkey 8.0":        {redis70, parts(rdb11), "Valkey 8.0.1", redisserver.ErrUnreadable},
-		"7.4 on valkey 9.0":        {redis74, parts(valkey80), "install Valkey 9.0 or newer", redisserver.ErrUnreadable},
-		"valkey 9.0 on its own":    {valkey90, parts(valkey80), "", nil},
-		"6.2 on a newer preamble":  {redis62, map[string]string{"appendonly.aof": rdb10}, "install Redis 7.0 or newer, or Valkey", redisserver.ErrUnreadable},
-		"no manifest":              {redis70, map[string]string{dir + "appendonly.aof.1.base.rdb": rdb10, dir + "appendonly.aof.1.incr.aof": "x"}, "no appendonly.aof.manifest", redisserver.ErrDamaged},
-		"6.2, no manifest":         {redis62, map[string]string{dir + "appendonly.aof.1.base.rdb": rdb10}, "would start without the data", redisserver.ErrUnreadable},
-		"killed in its first step": {redis70, map[string]string{dir + "appendonly.aof.1.base.rdb": emptyBase, dir + "appendonly.aof.1.incr.aof": ""}, "", nil},
-		"an empty manifest":        {redis70, map[string]string{dir + "appendonly.aof.manifest": "", dir + "appendonly.aof.1.base.rdb": rdb10}, "it lists no files", redisserver.ErrDamaged},
-		"a damaged manifest":       {redis70, map[string]string{dir + "appendonly.aof.manifest": "file\x00\x00", dir + "appendonly.aof.1.base.rdb": rdb10}, "line 1 cannot be read", redisserver.ErrDamaged},
-		"no base":                  {redis70, map[string]string{dir + "appendonly.aof.manifest": manifest, dir + "appendonly.aof.1.incr.aof": "x"}, "appendonly.aof.1.base.rdb is missing", redisserver.ErrDamaged},
-		"an interrupted upgrade":   {redis70, map[string]string{dir + "appendonly.aof.manifest": "file appendonly.aof seq 1 type b\n", "appendonly.aof": rdb9}, "", nil},
-		"two sets of data":         {redis70, with(parts(rdb10), "appendonly.aof", rdb9), "two sets of data", redisserver.ErrUnreadable},
-		"a snapshot only":          {redis70, map[string]string{"dump.rdb": rdb10}, "retwis load", redisserver.ErrUnreadable},
-		"an old snapshot beside":   {redis70, with(parts(rdb10), "dump.rdb", rdb12), "", nil},
+		"empty directory":           {redis62, nil, "", nil},
+		"6.2 on its own":            {redis62, map[string]string{"appendonly.aof": rdb9}, "", nil},
+		"7.0 on 6.2":                {redis70, map[string]string{"appendonly.aof": rdb9}, "", nil},
+		"valkey on 6.2":             {valkey80server, map[string]string{"appendonly.aof": rdb9}, "", nil},
+		"7.0 on its own":            {redis70, parts(rdb10), "", nil},
+		"valkey 7.2 on 7.0":         {valkey72, parts(rdb10), "", nil},
+		"6.2 on 7.0":                {redis62, parts(rdb10), "was written by Redis 7.0.15", redisserver.ErrUnreadable},
+		"6.2 on upgraded data":      {redis62, map[string]string{dir + "appendonly.aof.manifest": "file appendonly.aof seq 1 type b\n", dir + "appendonly.aof": rdb9}, "install Redis 7.0 or newer", redisserver.ErrUnreadable},
+		"7.0 on 7.4":                {redis70, parts(rdb12), "was written by Redis 7.4.1 (RDB version 12)", redisserver.ErrUnreadable},
+		"7.2 on 7.4":                {redis72, parts(rdb12), "install Redis 7.4 or newer", redisserver.ErrUnreadable},
+		"valkey 8.0 on 7.4":         {valkey80server, parts(rdb12), "reads up to version 11", redisserver.ErrUnreadable},
+		"7.4 on 8.0":                {redis74, parts(rdb12), "", nil},
+		"8.0 on valkey 8.0":         {redis80, parts(rdb11), "", nil},
+		"7.0 on valkey 8.0":         {redis70, parts(rdb11), "Valkey 8.0.1", redisserver.ErrUnreadable},
+		"7.4 on valkey 9.0":         {redis74, parts(valkey80), "install Valkey 9.0 or newer", redisserver.ErrUnreadable},
+		"valkey 9.0 on its own":     {valkey90, parts(valkey80), "", nil},
+		"6.2 on a newer preamble":   {redis62, map[string]string{"appendonly.aof": rdb10}, "install Redis 7.0 or newer, or Valkey", redisserver.ErrUnreadable},
+		"no manifest":               {redis70, map[string]string{dir + "appendonly.aof.1.base.rdb": rdb10, dir + "appendonly.aof.1.incr.aof": "x"}, "no appendonly.aof.manifest", redisserver.ErrDamaged},
+		"6.2, no manifest":          {redis62, map[string]string{dir + "appendonly.aof.1.base.rdb": rdb10}, "would start without the data", redisserver.ErrUnreadable},
+		"killed during first start": {redis70, map[string]string{dir + "appendonly.aof.1.base.rdb": emptyBase, dir + "appendonly.aof.1.incr.aof": ""}, "", nil},
+		"an empty manifest":         {redis70, map[string]string{dir + "appendonly.aof.manifest": "", dir + "appendonly.aof.1.base.rdb": rdb10}, "it lists no files", redisserver.ErrDamaged},
+		"a damaged manifest":        {redis70, map[string]string{dir + "appendonly.aof.manifest": "file\x00\x00", dir + "appendonly.aof.1.base.rdb": rdb10}, "line 1 cannot be read", redisserver.ErrDamaged},
+		"no base":                   {redis70, map[string]string{dir + "appendonly.aof.manifest": manifest, dir + "appendonly.aof.1.incr.aof": "x"}, "appendonly.aof.1.base.rdb is missing", redisserver.ErrDamaged},
+		"an interrupted upgrade":    {redis70, map[string]string{dir + "appendonly.aof.manifest": "file appendonly.aof seq 1 type b\n", "appendonly.aof": rdb9}, "", nil},
+		"two sets of data":          {redis70, with(parts(rdb10), "appendonly.aof", rdb9), "two sets of data", redisserver.ErrUnreadable},
+		"a snapshot only":           {redis70, map[string]string{"dump.rdb": rdb10}, "retwis load", redisserver.ErrUnreadable},
+		"old snapshot beside AOF":   {redis70, with(parts(rdb10), "dump.rdb", rdb12), "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -92,14 +92,14 @@ func TestRefusesData(t *testing.T) {
 			}
 			binary := fakeServer(t, t.TempDir(), "server", test.server)
 			_, err := redisserver.Start(t.Context(), redisserver.Options{Dir: data, Binary: binary, Config: appendOnly, Logger: quiet})
-			if test.want == "" { // it was started, but it is a fake server
+			if test.want == "" { // Start ran the fake server, which is not a Redis server
 				if err == nil || errors.Is(err, redisserver.ErrUnreadable) || errors.Is(err, redisserver.ErrDamaged) {
-					t.Errorf("Start = %v, want it to be started", err)
+					t.Errorf("Start = %v, want the error of the fake server", err)
 				}
 				return
 			}
-			if !errors.Is(err, test.is) || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("Start = %v, want %v with %q", err, test.is, test.want)
+			if !errors.Is(err, test.err) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("Start = %v, want %v with %q", err, test.err, test.want)
 			}
 		})
 	}
@@ -110,8 +110,8 @@ func with(files map[string]string, name, content string) map[string]string {
 	return files
 }
 
-// A snapshot that the server would read at start is checked, too, even without an append-only
-// file.
+// Start also checks a snapshot if the server would load the snapshot because there is no
+// append-only file.
 func TestRefusesNewerSnapshot(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
@@ -123,8 +123,8 @@ func TestRefusesNewerSnapshot(t *testing.T) {
 	}
 }
 
-// FindFor again chooses the server that wrote a directory, and skips a server that cannot read
-// it.
+// FindFor prefers the kind of server that wrote a directory, and skips servers that cannot read the
+// directory.
 func TestFindFor(t *testing.T) {
 	t.Parallel()
 	bin := t.TempDir()
@@ -140,13 +140,13 @@ func TestFindFor(t *testing.T) {
 		return dir
 	}
 	for name, test := range map[string]struct{ path, dir, named, want string }{
-		"empty":                        {bin, t.TempDir(), "", valkey},
-		"redis 7.4 wrote it":           {bin, files(rdb12), "", redis},
-		"redis 7.0 wrote it":           {bin, files(rdb10), "", redis},
-		"valkey wrote it":              {bin, files(rdb11), "", valkey},
-		"the first cannot read it":     {old + ":" + bin, files(rdb10), "", redis},
-		"none can":                     {old, files(rdb10), "", filepath.Join(old, "redis-server")},
-		"a named one is never changed": {bin, files(rdb12), valkey, valkey},
+		"empty":                         {bin, t.TempDir(), "", valkey},
+		"redis 7.4 wrote it":            {bin, files(rdb12), "", redis},
+		"redis 7.0 wrote it":            {bin, files(rdb10), "", redis},
+		"valkey wrote it":               {bin, files(rdb11), "", valkey},
+		"first server cannot read":      {old + ":" + bin, files(rdb10), "", redis},
+		"no server can read":            {old, files(rdb10), "", filepath.Join(old, "redis-server")},
+		"named server is never changed": {bin, files(rdb12), valkey, valkey},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -154,14 +154,14 @@ func TestFindFor(t *testing.T) {
 			child.Env = []string{childEnv + "=findfor", "PATH=" + test.path, "RETWIS_REDIS_SERVER=" + test.named, "DIR=" + test.dir}
 			out, err := child.CombinedOutput()
 			if got := strings.TrimSpace(string(out)); err != nil || got != test.want+" <nil>" {
-				t.Errorf("%s (%v), want %s", got, err, test.want)
+				t.Errorf("FindFor printed %s (%v), want %s", got, err, test.want)
 			}
 		})
 	}
 }
 
-// The error of a server that cannot load its data contains the command that truncates the damage
-// and, if the checking tool is missing, the command that creates it.
+// If the server cannot load its data, the error contains the command that truncates the damaged
+// file and, if the check tool is missing, the command that creates the tool.
 func TestDamagedData(t *testing.T) {
 	t.Parallel()
 	binary := redistest.Require(t)
@@ -190,22 +190,22 @@ func TestDamagedData(t *testing.T) {
 	if _, err := file.WriteAt([]byte("??"), info.Size()); err != nil {
 		t.Fatal(err)
 	}
-	runFrom(t, opt, `which is the server under another name \((ln -s .*)\), and `)
-	runFrom(t, opt, `drop everything after the damage: (cp -a .*)$`)
+	runFromError(t, opt, `which is the server under another name \((ln -s .*)\), and `)
+	runFromError(t, opt, `drop everything after the damage: (cp -a .*)$`)
 	s = start(t, opt)
 	for key, want := range map[string]string{"before": "value", "damaged": "$-1", "after": "$-1"} {
 		if got := do(t, s, "GET "+key); got != want {
-			t.Errorf("%s = %q, want %q", key, got, want)
+			t.Errorf("GET %s = %q, want %q", key, got, want)
 		}
 	}
 	copied, err := filepath.Glob(filepath.Join(opt.Dir, "*.damaged"))
 	if err != nil || len(copied) != 1 {
-		t.Errorf("copies: %q, %v", copied, err)
+		t.Errorf("copies of the damaged file: %q, %v; want 1", copied, err)
 	}
 }
 
-// runFrom runs the command that the error of Start contains.
-func runFrom(t *testing.T, opt redisserver.Options, pattern string) {
+// runFromError runs the command that pattern matches in the error of Start.
+func runFromError(t *testing.T, opt redisserver.Options, pattern string) {
 	t.Helper()
 	_, err := redisserver.Start(t.Context(), opt)
 	if !errors.Is(err, redisserver.ErrDamaged) || !strings.Contains(err.Error(), "Bad file format") {
@@ -220,7 +220,7 @@ func runFrom(t *testing.T, opt redisserver.Options, pattern string) {
 	}
 }
 
-// lastPart returns the file to which the server of a directory appends.
+// lastPart returns the append-only file to which the server in dir writes.
 func lastPart(t *testing.T, dir string) string {
 	t.Helper()
 	parts, err := filepath.Glob(filepath.Join(dir, "appendonlydir", "*.incr.aof"))

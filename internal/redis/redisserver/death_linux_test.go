@@ -15,7 +15,8 @@ import (
 	"retwis/internal/redistest"
 )
 
-// A server survives Ctrl-C in the terminal of its parent, but not the death of its parent.
+// A server has its own process group, so that Ctrl-C for its parent does not stop the server. The
+// server saves its data and stops when its parent dies.
 func TestParentDies(t *testing.T) {
 	t.Parallel()
 	redistest.Require(t)
@@ -36,7 +37,7 @@ func TestParentDies(t *testing.T) {
 		t.Fatalf("the parent printed %q", line)
 	}
 	if group, err := syscall.Getpgid(pid); err != nil || group != pid {
-		t.Errorf("the server is in the process group %d (%v), not in its own", group, err)
+		t.Errorf("process group of the server is %d (%v), want its own", group, err)
 	}
 	socket, err := redisserver.SocketPath(dir)
 	if err != nil {
@@ -57,11 +58,11 @@ func TestParentDies(t *testing.T) {
 		select {
 		case <-tick.C:
 		case <-t.Context().Done():
-			t.Fatal("the server survives its parent")
+			t.Fatal("the server is still running after its parent was killed")
 		}
 	}
 	s := start(t, redisserver.Options{Dir: dir, Config: appendOnly})
 	if got := do(t, s, "GET k"); got != "v" {
-		t.Errorf("k = %q: a server whose parent was killed has not saved", got)
+		t.Errorf("GET k = %q, want %q: the server did not save its data when its parent was killed", got, "v")
 	}
 }

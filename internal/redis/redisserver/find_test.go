@@ -14,7 +14,7 @@ import (
 	"retwis/internal/redis/redisserver"
 )
 
-// fakeServer creates a program that prints a line.
+// fakeServer creates a program that prints a line, and returns the path of the program.
 func fakeServer(t *testing.T, dir, name, line string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
@@ -24,8 +24,8 @@ func fakeServer(t *testing.T, dir, name, line string) string {
 
 func writeProgram(t *testing.T, path, text string) {
 	t.Helper()
-	// A child that another test forks now would have the file open for writing, and a file that
-	// is open for writing cannot be run.
+	// A child process that another test forks now would inherit the open file, and a file that is
+	// open for writing cannot be executed.
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
@@ -40,12 +40,12 @@ func TestFind(t *testing.T) {
 	fakeServer(t, both, "redis-server", "")
 	fakeServer(t, both, "valkey-server", "")
 	for name, test := range map[string]struct{ path, named, want string }{
-		"nothing":            {none, "", "install one"},
-		"redis":              {redis, "", redis + "/redis-server <nil>"},
-		"valkey comes first": {both, "", both + "/valkey-server <nil>"},
-		"named":              {both, redis + "/redis-server", redis + "/redis-server <nil>"},
-		"named, on PATH":     {both, "redis-server", both + "/redis-server <nil>"},
-		"named, not there":   {both, "keydb-server", "RETWIS_REDIS_SERVER"},
+		"no server":           {none, "", "install one"},
+		"redis":               {redis, "", redis + "/redis-server <nil>"},
+		"valkey is preferred": {both, "", both + "/valkey-server <nil>"},
+		"named":               {both, redis + "/redis-server", redis + "/redis-server <nil>"},
+		"named, on PATH":      {both, "redis-server", both + "/redis-server <nil>"},
+		"named, missing":      {both, "keydb-server", "RETWIS_REDIS_SERVER"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -53,7 +53,7 @@ func TestFind(t *testing.T) {
 			child.Env = []string{childEnv + "=find", "PATH=" + test.path, "RETWIS_REDIS_SERVER=" + test.named}
 			out, err := child.CombinedOutput()
 			if err != nil || !strings.Contains(string(out), test.want) {
-				t.Errorf("%s (%v), want %s", out, err, test.want)
+				t.Errorf("Find printed %s (%v), want %s", out, err, test.want)
 			}
 		})
 	}
@@ -69,12 +69,12 @@ func TestVersion(t *testing.T) {
 	} {
 		got, err := redisserver.Version(t.Context(), fakeServer(t, t.TempDir(), "server", line))
 		if err != nil || got != want {
-			t.Errorf("%s: %q (%v), want %q", line, got, err, want)
+			t.Errorf("Version of %q = %q, %v; want %q", line, got, err, want)
 		}
 	}
-	binary := fakeServer(t, t.TempDir(), "server", "a program that serves no purpose")
+	binary := fakeServer(t, t.TempDir(), "server", "a program without a version")
 	if got, err := redisserver.Version(t.Context(), binary); err == nil || !strings.Contains(err.Error(), binary) {
-		t.Errorf("no version: %q (%v)", got, err)
+		t.Errorf("Version of a program without a version = %q, %v; want an error with %s", got, err, binary)
 	}
 }
 
@@ -85,19 +85,20 @@ func TestTooOld(t *testing.T) {
 		"6.0.16": true, "5.0.14": true, "2.8": true, "": true, "x.y": true,
 	} {
 		if got := redisserver.TooOld(version); got != want {
-			t.Errorf("TooOld(%q) = %v", version, got)
+			t.Errorf("TooOld(%q) = %v, want %v", version, got, want)
 		}
 	}
 	binary := fakeServer(t, t.TempDir(), "server", "Redis server v=6.0.16 sha=00000000:0")
 	_, err := redisserver.Start(t.Context(), redisserver.Options{Dir: t.TempDir(), Binary: binary})
 	for _, want := range []string{binary, "6.0.16", "6.2"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("an old server: %v, want %s in it", err, want)
+			t.Errorf("Start of an old server: %v, want an error with %s", err, want)
 		}
 	}
 }
 
-// The socket path of a directory is always the same, and short enough.
+// SocketPath always returns the same path for a directory, and the path is short enough for a
+// socket.
 func TestSocketPath(t *testing.T) {
 	t.Parallel()
 	for _, dir := range []string{"/data", "/" + strings.Repeat("deep/", 40)} {
@@ -112,14 +113,14 @@ func TestSocketPath(t *testing.T) {
 			t.Errorf("SocketPath(%q) = %q, which is too long", dir, path)
 		}
 	}
-	one, _ := redisserver.SocketPath("/" + strings.Repeat("deep/", 40))
-	other, _ := redisserver.SocketPath("/" + strings.Repeat("deep/", 41))
-	if one == other {
-		t.Errorf("two directories have the socket %s", one)
+	first, _ := redisserver.SocketPath("/" + strings.Repeat("deep/", 40))
+	second, _ := redisserver.SocketPath("/" + strings.Repeat("deep/", 41))
+	if first == second {
+		t.Errorf("two directories have the socket %s", first)
 	}
 }
 
-// A program that does not print its version in time is not considered broken.
+// Version returns DeadlineExceeded if a program does not print its version in time.
 func TestVersionInTime(t *testing.T) {
 	t.Parallel()
 	path := fakeServer(t, t.TempDir(), "server", "'; exec sleep 60; echo '")

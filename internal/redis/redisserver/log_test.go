@@ -2,7 +2,7 @@ package redisserver
 
 import "testing"
 
-// A backup is not logged as a warning; the loss of a real replica is.
+// ofSnapshot recognizes the warnings that a backup causes, but not the loss of a real replica.
 func TestLogOfSnapshot(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]bool{
@@ -14,7 +14,7 @@ func TestLogOfSnapshot(t *testing.T) {
 		"Can't save in background: fork: Cannot allocate memory":              false,
 	} {
 		if got := ofSnapshot(line); got != want {
-			t.Errorf("%s: %v", line, got)
+			t.Errorf("ofSnapshot(%q) = %v, want %v", line, got, want)
 		}
 	}
 }

@@ -15,8 +15,8 @@ import (
 // nobody is the ID of a user other than root.
 const nobody = 65534
 
-// foreignDir returns a directory of another user: of nobody if the test runs as root, otherwise
-// of root.
+// foreignDir returns a directory of another user: a directory of nobody if the test runs as root,
+// and otherwise a directory of root.
 func foreignDir(t *testing.T) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -33,8 +33,8 @@ func foreignDir(t *testing.T) string {
 	return dir
 }
 
-// ownedByNobody checks that nobody owns every file in a directory.
-func ownedByNobody(t *testing.T, dir string) {
+// checkOwnedByNobody checks that every file in dir belongs to the user nobody.
+func checkOwnedByNobody(t *testing.T, dir string) {
 	t.Helper()
 	seen := 0
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -47,17 +47,17 @@ func ownedByNobody(t *testing.T, dir string) {
 		}
 		seen++
 		if stat := info.Sys().(*syscall.Stat_t); stat.Uid != nobody || stat.Gid != nobody {
-			t.Errorf("%s belongs to %d:%d", path, stat.Uid, stat.Gid)
+			t.Errorf("%s belongs to %d:%d, want %d:%d", path, stat.Uid, stat.Gid, nobody, nobody)
 		}
 		return nil
 	})
 	if err != nil || seen < 2 {
-		t.Errorf("%d files: %v", seen, err)
+		t.Errorf("found %d files, want at least 2: %v", seen, err)
 	}
 }
 
-// What root's server writes in a directory of another user belongs to that user; all other users
-// are rejected, with an error that names the owner.
+// Files that root's server writes in a directory of another user belong to that user. All other
+// users get an error that names the owner.
 func TestOwner(t *testing.T) {
 	t.Parallel()
 	redistest.Require(t)
@@ -65,7 +65,7 @@ func TestOwner(t *testing.T) {
 	opt := redisserver.Options{Dir: dir, Logger: quiet, Config: []string{"appendonly yes"}}
 	if os.Geteuid() != 0 {
 		if _, err := redisserver.Start(t.Context(), opt); err == nil || !strings.Contains(err.Error(), "sudo -u 'root' retwis") {
-			t.Errorf("a directory of root: %v", err)
+			t.Errorf("Start in a directory of root: %v, want an error with the sudo command", err)
 		}
 		return
 	}
@@ -75,5 +75,5 @@ func TestOwner(t *testing.T) {
 	if err := s.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	ownedByNobody(t, dir)
+	checkOwnedByNobody(t, dir)
 }

@@ -128,7 +128,7 @@ func TestStopSaves(t *testing.T) {
 		t.Fatalf("SET: %s", got)
 	}
 	if s.Port() != 0 {
-		t.Errorf("Port() = %d", s.Port())
+		t.Errorf("Port() = %d, want 0", s.Port())
 	}
 	for path, want := range map[string]fs.FileMode{dir: 0o700, s.Socket(): 0o700} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
@@ -140,16 +140,16 @@ func TestStopSaves(t *testing.T) {
 	}
 	<-s.Done()
 	if err := s.Stop(t.Context()); err != nil {
-		t.Errorf("stopped twice: %v", err)
+		t.Errorf("second Stop: %v", err)
 	}
 	if got := do(t, start(t, redisserver.Options{Dir: dir, Config: appendOnly}), "GET k"); got != "v" {
-		t.Errorf("k = %q after a restart", got)
+		t.Errorf("GET k = %q after a restart, want %q", got, "v")
 	}
 }
 
 func TestPort(t *testing.T) {
 	t.Parallel()
-	// Below the range of ports for outgoing connections.
+	// These ports are below the range for outgoing connections.
 	listener, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000)))
 	for err != nil && t.Context().Err() == nil {
 		listener, err = net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000)))
@@ -159,7 +159,7 @@ func TestPort(t *testing.T) {
 	// The port is in use: the error includes the server's message.
 	_, err = redisserver.Start(t.Context(), redisserver.Options{Dir: shortDir(t), Port: port, Logger: quiet})
 	if err == nil || !strings.Contains(err.Error(), fmt.Sprint(port)) {
-		t.Errorf("a port in use: %v", err)
+		t.Errorf("Start with a port in use: %v, want an error with the port", err)
 	}
 	listener.Close()
 	s := start(t, redisserver.Options{Port: port})
@@ -181,10 +181,10 @@ func TestKill(t *testing.T) {
 	}
 	<-s.Done()
 	if err := s.Err(); err == nil || !strings.Contains(err.Error(), "killed") || !strings.Contains(err.Error(), "last log lines") {
-		t.Errorf("Err() = %v", err)
+		t.Errorf("Err() = %v, want the signal and the last log lines", err)
 	}
 	if err := errors.Join(s.Kill(), s.Freeze(), s.Thaw()); err != nil {
-		t.Errorf("signals to a server that has ended: %v", err)
+		t.Errorf("signals to an exited server: %v", err)
 	}
 }
 
@@ -232,16 +232,16 @@ func TestStopInTime(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := s.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("Stop: %v", err)
+		t.Errorf("Stop: %v, want DeadlineExceeded", err)
 	}
 	select {
 	case <-s.Done():
 	default:
-		t.Error("it keeps running")
+		t.Error("the server is still running after Stop")
 	}
 }
 
-// The error includes the output of a server that fails to start, without secrets.
+// The error of Start includes the output of a server that fails to start, without secrets.
 func TestStartFails(t *testing.T) {
 	t.Parallel()
 	redistest.Require(t)
@@ -252,23 +252,23 @@ func TestStartFails(t *testing.T) {
 	} {
 		_, err := redisserver.Start(t.Context(), redisserver.Options{Dir: shortDir(t), Config: []string{line}, Logger: quiet})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%s: %v", line, err)
+			t.Errorf("%s: %v, want an error with %q and without the password", line, err, want)
 		}
 	}
 	if _, err := redisserver.Start(t.Context(), redisserver.Options{}); err == nil || !strings.Contains(err.Error(), "Dir") {
-		t.Errorf("no Dir: %v", err)
+		t.Errorf("Start without Dir: %v", err)
 	}
 	file := filepath.Join(shortDir(t), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := redisserver.Start(t.Context(), redisserver.Options{Dir: file}); err == nil || !strings.Contains(err.Error(), file) {
-		t.Errorf("a file for a directory: %v", err)
+		t.Errorf("Start in a regular file: %v, want an error with %s", err, file)
 	}
 }
 
-// Start waits for a large data set to load, and logs that; a canceled wait leaves no server
-// behind.
+// Start waits until a large data set is loaded and logs the wait. A canceled Start stops the
+// server.
 func TestLoading(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
@@ -286,7 +286,7 @@ func TestLoading(t *testing.T) {
 		Config: []string{`save ""`, "key-load-delay 500"},
 	}
 	if got := do(t, start(t, slow), "DBSIZE"); got != ":1000" {
-		t.Errorf("DBSIZE = %s at the end of the wait", got)
+		t.Errorf("DBSIZE = %s after Start, want :1000", got)
 	}
 	if !strings.Contains(log.text(), "the server is loading its data") {
 		t.Errorf("the wait was not logged:\n%s", log.text())
@@ -304,14 +304,14 @@ func TestLoading(t *testing.T) {
 	defer cancel()
 	slow.Config[1] = "key-load-delay 100000"
 	if _, err := redisserver.Start(ctx, slow); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a canceled wait: %v", err)
+		t.Errorf("canceled Start: %v, want DeadlineExceeded", err)
 	}
 	if _, err := ask(filepath.Join(slow.Dir, "redis.sock"), "PING", time.Second); err == nil {
-		t.Error("it left a server running")
+		t.Error("a canceled Start left a server running")
 	}
 }
 
-// logs collects what is logged.
+// logs collects log lines, also from concurrent writers.
 type logs struct {
 	mu     sync.Mutex
 	buffer bytes.Buffer
@@ -329,8 +329,8 @@ func (l *logs) text() string {
 	return l.buffer.String()
 }
 
-// The server does not depend on the thread that started it: Linux signals the death of the parent
-// when the forking thread ends.
+// A server keeps running after the thread that started the server has ended, although Linux sends
+// the parent-death signal when the forking thread ends.
 func TestStartingThreadEnds(t *testing.T) {
 	t.Parallel()
 	redistest.Require(t)
@@ -354,10 +354,10 @@ func TestStartingThreadEnds(t *testing.T) {
 	<-started
 	select {
 	case <-s.Done():
-		t.Errorf("it ended with the thread: %v", s.Err())
+		t.Errorf("the server ended with the thread: %v", s.Err())
 	case <-time.After(200 * time.Millisecond): // long enough for a signal to arrive
 	}
 	if got := do(t, s, "PING"); got != "+PONG" {
-		t.Errorf("it says %q", got)
+		t.Errorf("PING: got %q, want +PONG", got)
 	}
 }

@@ -13,7 +13,8 @@ import (
 	"retwis/internal/redistest"
 )
 
-// A transaction that a dead server left half written does not reappear with a later server.
+// A transaction that a killed server left incomplete is truncated, so that a later server does not
+// complete the transaction.
 func TestTruncatedTransaction(t *testing.T) {
 	t.Parallel()
 	redistest.Require(t)
@@ -51,10 +52,10 @@ func TestTruncatedTransaction(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if said := log.text(); strings.Count(said, `"bytes cut off"=`) != 1 || strings.Contains(said, `"bytes cut off"=0`) {
-			t.Errorf("the log is %s", said)
+		if text := log.text(); strings.Count(text, `"bytes cut off"=`) != 1 || strings.Contains(text, `"bytes cut off"=0`) {
+			t.Errorf("want one truncation in the log, got\n%s", text)
 		}
-		// Several writes in one transaction, as a script makes them.
+		// The writes of a script are one transaction.
 		do(t, server, `EVAL "redis.call('LPUSH','l',ARGV[1]) redis.call('LPUSH','m',ARGV[1])" 0 `+value)
 		_ = server.Kill()
 		<-server.Done()
@@ -65,7 +66,7 @@ func TestTruncatedTransaction(t *testing.T) {
 	}
 	got := strings.ReplaceAll(do(t, server, "LRANGE l 0 -1"), "\r\n", " ")
 	if got != "*2 $3 two $3 one" {
-		t.Errorf("l = %q", got)
+		t.Errorf("LRANGE l = %q, want two and one", got)
 	}
 	if err := server.Stop(t.Context()); err != nil {
 		t.Error(err)

@@ -95,7 +95,7 @@ func TestParseRefuses(t *testing.T) {
 			t.Errorf("Parse(%q): %v, want %q", raw, err, want)
 		}
 		if err != nil && (strings.Contains(err.Error(), "hunt") || strings.Contains(err.Error(), "er2")) {
-			t.Errorf("Parse(%q) shows the password: %v", raw, err)
+			t.Errorf("Parse(%q): the error contains the password: %v", raw, err)
 		}
 	}
 }
@@ -112,25 +112,25 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := Parse(config.String())
+		reparsed, err := Parse(config.String())
 		if config.Kind == Embedded {
 			return
 		}
 		if err != nil {
-			t.Fatalf("Parse(%q) = %+v, whose name %q cannot be read: %v", raw, config, config, err)
+			t.Fatalf("Parse(%q) = %+v, but Parse cannot read its String() %q: %v", raw, config, config, err)
 		}
-		// Its name contains no secrets and no TLS parameters.
+		// String omits secrets and TLS parameters.
 		config = Config{
 			Kind: config.Kind, Socket: config.Socket, Addresses: config.Addresses,
 			Master: config.Master, DB: config.DB, TLS: config.TLS,
 		}
-		if !reflect.DeepEqual(again, config) {
-			t.Errorf("Parse(%q) = %+v, but its name %q is %+v", raw, config, config, again)
+		if !reflect.DeepEqual(reparsed, config) {
+			t.Errorf("Parse(%q) = %+v, but its String() %q is parsed as %+v", raw, config, config, reparsed)
 		}
 	})
 }
 
-// FuzzParseSecret looks for errors that contain the password, whatever surrounds it.
+// FuzzParseSecret looks for errors that contain the password of an invalid URL.
 func FuzzParseSecret(f *testing.F) {
 	f.Add("redis://user:", "@host:x")
 	f.Add("redis://user:", "?x@host")
@@ -142,7 +142,7 @@ func FuzzParseSecret(f *testing.F) {
 			return // no password, but an unknown scheme or a directory
 		}
 		if _, err := Parse(before + secret + after); err != nil && strings.Contains(err.Error(), secret) {
-			t.Errorf("Parse(%q) shows the password: %v", before+secret+after, err)
+			t.Errorf("Parse(%q): the error contains the password: %v", before+secret+after, err)
 		}
 	})
 }

@@ -19,7 +19,8 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// breaking is a connection that breaks when a command that contains the text is written.
+// breaking is a connection that breaks when a command that contains text is written, unless broken
+// is set.
 type breaking struct {
 	net.Conn
 	broken *atomic.Bool
@@ -35,8 +36,8 @@ func (c breaking) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// The writer of a broken connection may still read a command that was answered over another
-// connection: its memory must not be reused for a later command.
+// The memory of a retried command must not be reused for a later command, because the writer of the
+// broken connection may still read the memory.
 func TestRetriedCommandIsNotReused(t *testing.T) {
 	t.Parallel()
 	server := redistest.One(t)
@@ -60,10 +61,10 @@ func TestRetriedCommandIsNotReused(t *testing.T) {
 	t.Cleanup(client.Close)
 	cmd := client.B().Echo().Message(text).Build().ToRetryable()
 	if got, err := client.Do(t.Context(), cmd).ToString(); err != nil || got != text {
-		t.Fatalf("the resent command: %q, %v", got, err)
+		t.Fatalf("retried command: %q, %v; want %q", got, err, text)
 	}
 	if got := cmd.Commands(); !broken.Load() || !slices.Equal(got, []string{"ECHO", text}) {
-		t.Errorf("broken: %v; the command has become %q", broken.Load(), got)
+		t.Errorf("connection broken: %v; the command is now %q", broken.Load(), got)
 	}
 }
 
@@ -80,9 +81,9 @@ func TestRetryDelay(t *testing.T) {
 	}
 	t.Cleanup(client.Close)
 	cmd := client.B().Ping().Build()
-	for attempts, least := range map[int]time.Duration{1: 2 * time.Microsecond, 2: 4 * time.Microsecond, 11: 2048 * time.Microsecond, 20: time.Second, 1000: time.Second} {
-		if got := redisurl.RetryDelay(attempts, cmd, nil); got < least || got > min(2*least, time.Second) {
-			t.Errorf("attempt %d: %v; want %v to twice that, at most 1s", attempts, got, least)
+	for attempts, minDelay := range map[int]time.Duration{1: 2 * time.Microsecond, 2: 4 * time.Microsecond, 11: 2048 * time.Microsecond, 20: time.Second, 1000: time.Second} {
+		if got := redisurl.RetryDelay(attempts, cmd, nil); got < minDelay || got > min(2*minDelay, time.Second) {
+			t.Errorf("attempt %d: %v; want %v to twice that, at most 1s", attempts, got, minDelay)
 		}
 	}
 }

@@ -13,15 +13,17 @@ func TestCursors(t *testing.T) {
 	t.Parallel()
 	for _, position := range []string{"", "a", "\x00\xff", "some:more"} {
 		if got, err := scan.DecodeCursor(scan.EncodeCursor(position)); err != nil || got != position {
-			t.Errorf("%q comes back as %q, %v", position, got, err)
+			t.Errorf("the cursor of %q is decoded as %q, %v", position, got, err)
 		}
 	}
 	if _, err := scan.DecodeCursor("no cursor!"); err == nil {
-		t.Error("text that is not a cursor was accepted")
+		t.Error("DecodeCursor accepted text that is not a cursor")
 	}
 }
 
-func sequence(numbers []int, wrong error, stopped *int) iter.Seq2[int, error] {
+// sequence yields numbers, then err if it is not nil, and increments stopped when the sequence
+// ends.
+func sequence(numbers []int, err error, stopped *int) iter.Seq2[int, error] {
 	return func(yield func(int, error) bool) {
 		defer func() { *stopped++ }()
 		for _, n := range numbers {
@@ -29,13 +31,13 @@ func sequence(numbers []int, wrong error, stopped *int) iter.Seq2[int, error] {
 				return
 			}
 		}
-		if wrong != nil {
-			yield(0, wrong)
+		if err != nil {
+			yield(0, err)
 		}
 	}
 }
 
-// All sequences are stopped, however the merge ends.
+// Merge stops all sequences, however the merge ends.
 func TestMerge(t *testing.T) {
 	t.Parallel()
 	wrong := errors.New("wrong")
@@ -43,8 +45,8 @@ func TestMerge(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		lists [][]int
-		wrong error // after the last value
-		take  int
+		wrong error // yielded after the last list
+		limit int   // number of values to read
 		want  string
 	}{
 		{"one", [][]int{{1, 2}}, nil, 9, "[1 2]"},
@@ -69,12 +71,12 @@ func TestMerge(t *testing.T) {
 				text = " " + err.Error()
 				break
 			}
-			if got = append(got, n); len(got) == test.take {
+			if got = append(got, n); len(got) == test.limit {
 				break
 			}
 		}
 		if text = fmt.Sprint(got) + text; text != test.want || stopped != len(test.lists) {
-			t.Errorf("%s: %s, expected %s; %d of %d ended", test.name, text, test.want, stopped, len(test.lists))
+			t.Errorf("%s: got %s, want %s; %d of %d sequences stopped", test.name, text, test.want, stopped, len(test.lists))
 		}
 	}
 }

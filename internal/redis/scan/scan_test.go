@@ -14,8 +14,7 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// A scan covers every master of a Cluster, and special characters of patterns can be part of a
-// prefix.
+// Keys scans every master of a Cluster, and Literal escapes the special characters of a pattern.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	for name, client := range map[string]rueidis.Client{
@@ -44,19 +43,19 @@ func TestKeys(t *testing.T) {
 				}
 			}
 			if len(got) != len(want) {
-				t.Errorf("%d keys, expected %d", len(got), len(want))
+				t.Errorf("found %d keys, want %d", len(got), len(want))
 			}
 			for key := range got {
 				if !want[key] {
-					t.Errorf("found %q", key)
+					t.Errorf("found %q, which does not match", key)
 				}
 			}
 		})
 	}
 }
 
-// The pages of a small key, which the server returns in one piece, are limited like those of a
-// large one.
+// The pages of a small key are as limited as the pages of a large key, although the server returns
+// a small key in one reply.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -76,7 +75,7 @@ func TestPages(t *testing.T) {
 			for page, err := range pages {
 				// A step over a large key may return a few more than COUNT.
 				if err != nil || len(page) > 10 {
-					t.Fatalf("%s: a page of %d (%v)", name, len(page), err)
+					t.Fatalf("%s: page of %d (%v), want at most 10", name, len(page), err)
 				}
 				for _, text := range page {
 					if strings.HasPrefix(text, "m") {
@@ -86,13 +85,13 @@ func TestPages(t *testing.T) {
 			}
 			slices.Sort(all)
 			if all = slices.Compact(all); len(all) != n {
-				t.Errorf("%s: %d of %d", name, len(all), n)
+				t.Errorf("%s: found %d of %d members", name, len(all), n)
 			}
 		}
 	}
 	for _, err := range scan.Hash(ctx, client, "zset1", 5) {
 		if err == nil || !strings.Contains(err.Error(), "zset1") {
-			t.Errorf("the wrong type: %v", err)
+			t.Errorf("Hash of a sorted set: %v, want an error with the key", err)
 		}
 	}
 }
@@ -104,26 +103,26 @@ func do(t *testing.T, client rueidis.Client, command rueidis.Completed) {
 	}
 }
 
-// A restarted server has its keys, and the elements of a key, in another order: a cursor from
-// before the restart skips some of them.
+// A scan is complete although the server restarts. A restart changes the order of keys and of
+// elements within a key, so that a cursor from before the restart would skip some.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t, "appendonly yes", "appendfsync always")
 	client := server.Client(t)
-	const all = 500
+	const total = 500
 	var pairs []string
-	for i := range all {
+	for i := range total {
 		pairs = append(pairs, fmt.Sprint("k", i), "x")
 	}
 	do(t, client, client.B().Arbitrary("MSET").Args(pairs...).Build())
 	do(t, client, client.B().Arbitrary("HSET", "hash").Args(pairs...).Build())
 	seen := map[string]bool{}
 	restarts := 0
-	see := func(page []string) {
-		for _, one := range page {
-			seen[one] = true
+	record := func(page []string) {
+		for _, text := range page {
+			seen[text] = true
 		}
-		if restarts < 2 && len(seen) > all/3*(restarts+1) {
+		if restarts < 2 && len(seen) > total/3*(restarts+1) {
 			restarts++
 			server.Restart(t, true)
 		}
@@ -132,10 +131,10 @@ func TestRestart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		see(page.Keys)
+		record(page.Keys)
 	}
-	if len(seen) != all+1 || restarts != 2 {
-		t.Errorf("%d of %d keys after %d restarts", len(seen), all+1, restarts)
+	if len(seen) != total+1 || restarts != 2 {
+		t.Errorf("%d of %d keys after %d restarts", len(seen), total+1, restarts)
 	}
 	clear(seen)
 	restarts = 0
@@ -143,9 +142,9 @@ func TestRestart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		see(page)
+		record(page)
 	}
-	if len(seen) != all+1 || restarts != 2 { // the fields, and "x" as their value
-		t.Errorf("%d of %d fields after %d restarts", len(seen)-1, all, restarts)
+	if len(seen) != total+1 || restarts != 2 { // the fields, and "x" as their value
+		t.Errorf("%d of %d fields after %d restarts", len(seen)-1, total, restarts)
 	}
 }

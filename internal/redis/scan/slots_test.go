@@ -15,8 +15,8 @@ import (
 type spread struct {
 	*redistest.ClusterServers
 	client rueidis.Client
-	slots  map[int]int // slots of the keys, and the master of each
-	late   int         // master that a scan reads last
+	slots  map[int]int // index of the master, by slot of a key
+	last   int         // index of the master that a scan reads last
 }
 
 const spreadKeys = 60
@@ -42,7 +42,7 @@ func newSpread(t *testing.T) *spread {
 		}
 	}
 	if s.Masters[1].Port() > s.Masters[0].Port() {
-		s.late = 1
+		s.last = 1
 	}
 	return s
 }
@@ -61,7 +61,7 @@ func (s *spread) moveAll(t *testing.T, from int) {
 	}
 }
 
-// scan returns how many keys a scan returned. It calls page for each page.
+// scan returns the number of distinct keys that a scan found, and calls page after each page.
 func (s *spread) scan(t *testing.T, page func()) int {
 	t.Helper()
 	seen := map[string]bool{}
@@ -77,29 +77,28 @@ func (s *spread) scan(t *testing.T, page func()) int {
 	return len(seen)
 }
 
-// A key whose slot moves to a master that was already read is returned.
+// A scan returns a key whose slot moves to a master that was already read.
 func TestSlotsMove(t *testing.T) {
 	t.Parallel()
 	s := newSpread(t)
 	var once sync.Once
-	seen := s.scan(t, func() { once.Do(func() { s.moveAll(t, s.late) }) })
+	seen := s.scan(t, func() { once.Do(func() { s.moveAll(t, s.last) }) })
 	if seen != spreadKeys {
-		t.Errorf("%d of %d keys, after all slots of a master moved", seen, spreadKeys)
+		t.Errorf("found %d of %d keys after all slots of a master moved", seen, spreadKeys)
 	}
-	for round := range 6 { // at various moments
+	for round := range 6 { // move slots at any time during a scan
 		var moving sync.WaitGroup
-		moving.Go(func() { s.moveAll(t, (1-s.late+round)%2) })
+		moving.Go(func() { s.moveAll(t, (1-s.last+round)%2) })
 		for range 5 {
 			if seen := s.scan(t, func() {}); seen != spreadKeys {
-				t.Errorf("round %d: %d of %d keys", round, seen, spreadKeys)
+				t.Errorf("round %d: found %d of %d keys", round, seen, spreadKeys)
 			}
 		}
 		moving.Wait()
 	}
 }
 
-// A slot that stays in migration, because an operator has given up, neither fails a scan nor
-// makes it endless.
+// A slot whose migration is never completed neither fails a scan nor makes the scan endless.
 func TestSlotStaysOpen(t *testing.T) {
 	t.Parallel()
 	s := newSpread(t)
@@ -118,6 +117,6 @@ func TestSlotStaysOpen(t *testing.T) {
 		break
 	}
 	if seen := s.scan(t, func() {}); seen != spreadKeys {
-		t.Errorf("%d of %d keys", seen, spreadKeys)
+		t.Errorf("found %d of %d keys", seen, spreadKeys)
 	}
 }

@@ -22,7 +22,7 @@ type migration struct {
 	targetID       string
 }
 
-// migrate starts moving the slot of two keys, and has moved the first of them.
+// migrate starts moving the slot of two keys and moves the first key.
 func migrate(t *testing.T, c *redistest.ClusterServers, first, second string) *migration {
 	t.Helper()
 	client := c.Masters[0].Client(t)
@@ -45,7 +45,7 @@ func (m *migration) do(c rueidis.Client, words ...string) string {
 	m.t.Helper()
 	s, err := c.Do(context.Background(), c.B().Arbitrary(words...).Build()).ToString()
 	if err != nil {
-		m.t.Fatal(words, err)
+		m.t.Fatalf("%v: %v", words, err)
 	}
 	return s
 }
@@ -61,8 +61,8 @@ func (m *migration) finish() {
 	m.do(m.source, "CLUSTER", "SETSLOT", m.slot, "NODE", m.targetID)
 }
 
-// refused waits until a server has refused a script.
-func (m *migration) refused() {
+// waitRefused waits until a server has rejected a script with TRYAGAIN.
+func (m *migration) waitRefused() {
 	m.t.Helper()
 	for m.t.Context().Err() == nil {
 		for _, c := range []rueidis.Client{m.source, m.target} {
@@ -71,10 +71,10 @@ func (m *migration) refused() {
 			}
 		}
 	}
-	m.t.Error("no script was refused")
+	m.t.Error("no script was rejected with TRYAGAIN")
 }
 
-// Scripts wait while their keys are on two servers of a Cluster, and then run once.
+// A script waits while its keys are on two servers of a Cluster, and then runs once.
 func TestMigration(t *testing.T) {
 	t.Parallel()
 	both := script.New("return redis.call('INCR', KEYS[1]) + redis.call('INCR', KEYS[2])")
@@ -100,14 +100,14 @@ func TestMigration(t *testing.T) {
 			m := migrate(t, c, keys[0], keys[1])
 			done := make(chan []rueidis.RedisResult, 1)
 			go func() { done <- run(t.Context(), client, keys) }()
-			m.refused()
+			m.waitRefused()
 			m.move(keys[1])
 			if n, err := (<-done)[0].AsInt64(); err != nil || n != 32 {
-				t.Errorf("%d, %v", n, err)
+				t.Errorf("during the migration: %d, %v; want 32", n, err)
 			}
 			m.finish()
 			if n, err := run(t.Context(), client, keys)[0].AsInt64(); err != nil || n != 34 {
-				t.Errorf("after the migration: %d, %v", n, err)
+				t.Errorf("after the migration: %d, %v; want 34", n, err)
 			}
 		})
 	}
@@ -119,10 +119,10 @@ func TestMigration(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- both.Run(ctx, client, []string{"{a}1", "{a}2"}, nil).Error() }()
-		m.refused()
+		m.waitRefused()
 		cancel()
 		if err := <-done; err == nil || !errors.Is(err, context.Canceled) && !strings.HasPrefix(err.Error(), "TRYAGAIN") {
-			t.Errorf("a caller who has gone: %v", err)
+			t.Errorf("canceled script: %v, want Canceled or TRYAGAIN", err)
 		}
 	})
 }

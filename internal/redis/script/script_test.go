@@ -14,8 +14,8 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// A script runs on servers that do not know it, once per call and in order, by itself and in a
-// pipeline.
+// A script runs once per call and in order on servers that have not loaded the script, both alone
+// and in a pipeline.
 func TestUnknownScript(t *testing.T) {
 	t.Parallel()
 	push := script.New("local function push(v) return redis.call('RPUSH', KEYS[1], v) end\n", "return push(ARGV[1])")
@@ -38,13 +38,13 @@ func TestUnknownScript(t *testing.T) {
 				}
 				for i, r := range run.RunMany(ctx, client, calls) {
 					if n, err := r.AsInt64(); err != nil || n != int64(i/10+1) {
-						t.Fatalf("call %d: %d, %v", i, n, err)
+						t.Fatalf("call %d: %d, %v; want %d", i, n, err, i/10+1)
 					}
 				}
 				for i := range 10 {
 					list, err := client.Do(ctx, client.B().Lrange().Key(key(i)).Start(0).Stop(-1).Build()).AsStrSlice()
 					if err != nil || !slices.Equal(list, []string{"0", "1", "2", "3"}) {
-						t.Errorf("%s: %v (%v)", key(i), list, err)
+						t.Errorf("%s: %v (%v), want [0 1 2 3]", key(i), list, err)
 					}
 				}
 				for _, node := range client.Nodes() {
@@ -53,15 +53,15 @@ func TestUnknownScript(t *testing.T) {
 					}
 				}
 				if n, err := push.Run(ctx, client, []string{key(0)}, []string{"4"}).AsInt64(); err != nil || n != 5 {
-					t.Errorf("alone: %d, %v", n, err)
+					t.Errorf("Run after SCRIPT FLUSH: %d, %v; want 5", n, err)
 				}
 			}
 		})
 	}
 }
 
-// A pipeline with scripts runs in order, whether or not the servers know them, and does not send
-// known scripts in full.
+// A pipeline with scripts runs in order, whether or not the servers have loaded the scripts. Loaded
+// scripts are not sent in full.
 func TestDoMulti(t *testing.T) {
 	t.Parallel()
 	push := script.New("return redis.call('RPUSH', KEYS[1], ARGV[1])").Retryable()
@@ -89,14 +89,14 @@ func TestDoMulti(t *testing.T) {
 					pushed, err := results[3*i+1].AsInt64()
 					n, err2 := results[3*i+2].AsInt64()
 					if err != nil || err2 != nil || pushed != 1 || n != 1 {
-						t.Fatalf("round %d: %d, %v; %d, %v", round, pushed, err, n, err2)
+						t.Fatalf("round %d: push %d, %v; size %d, %v; want 1 and 1", round, pushed, err, n, err2)
 					}
 				}
 				for _, node := range client.Nodes() {
 					if round == 1 {
 						stats, err := node.Do(ctx, node.B().Info().Section("commandstats").Build()).ToString()
 						if err != nil || strings.Contains(stats, "cmdstat_eval:") {
-							t.Errorf("known scripts were sent in full: %v", err)
+							t.Errorf("loaded scripts were sent in full: %v", err)
 						}
 					}
 					flush := node.B().ScriptFlush().Build()

@@ -13,14 +13,14 @@ import (
 	"retwis/internal/redistest"
 )
 
-// run runs a command on a server that is busy with a script.
+// run sends a command and returns its error.
 func run(t *testing.T, c rueidis.Client, words ...string) error {
 	t.Helper()
 	return c.Do(t.Context(), c.B().Arbitrary(words...).Build()).Error()
 }
 
-// Open waits for a server that is busy with a script, and the error says so, not that the server
-// is too old.
+// Open waits for a server that is busy with a script. The error of Open reports the busy server,
+// not a server without client-side caching.
 func TestOpenBusyServer(t *testing.T) {
 	t.Parallel()
 	s := redistest.Own(t, "lua-time-limit 1")
@@ -33,18 +33,18 @@ func TestOpenBusyServer(t *testing.T) {
 	}
 	_, err := store.Open(t.Context(), s.URL(), quiet)
 	if rediserr.Of(err) != rediserr.Unavailable || !strings.Contains(err.Error(), "BUSY ") || strings.Contains(err.Error(), "cach") {
-		t.Errorf("%v is %v", err, rediserr.Of(err))
+		t.Errorf("Open: %v (class %q), want BUSY", err, rediserr.Of(err))
 	}
 	var connections atomic.Int32
-	again := make(chan struct{})
+	retried := make(chan struct{})
 	opt := quiet
 	opt.Connected = func() {
 		if connections.Add(1) == 5 {
-			close(again)
+			close(retried)
 		}
 	}
 	go func() {
-		<-again
+		<-retried
 		if err := run(t, c, "SCRIPT", "KILL"); err != nil {
 			t.Error(err)
 		}

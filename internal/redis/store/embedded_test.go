@@ -19,14 +19,16 @@ import (
 	"retwis/internal/redis/store"
 )
 
-// ownerEnv makes this test binary open the directory that it names, write continuously, and print
-// what was acknowledged: a process to be killed.
+// If ownerEnv names a directory, this test binary runs runOwner on the directory instead of tests,
+// with the Fsync option in fsyncEnv.
 const (
 	ownerEnv = "STORE_TEST_OWNER"
 	fsyncEnv = "STORE_TEST_FSYNC"
 )
 
-func own() {
+// runOwner opens a directory, writes increasing numbers and prints each acknowledged number until
+// the process is killed.
+func runOwner() {
 	opt := quiet
 	opt.Fsync = os.Getenv(fsyncEnv)
 	db, err := store.Open(context.Background(), "embedded:"+os.Getenv(ownerEnv), opt)
@@ -43,8 +45,9 @@ func own() {
 	}
 }
 
-// owner starts such a process and returns the numbers that it acknowledges.
-func owner(t *testing.T, dir, fsync string, env ...string) (*exec.Cmd, <-chan int) {
+// startOwner starts a process that runs runOwner, and returns the process and the acknowledged
+// numbers.
+func startOwner(t *testing.T, dir, fsync string, env ...string) (*exec.Cmd, <-chan int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(append(os.Environ(), ownerEnv+"="+dir, fsyncEnv+"="+fsync), env...)
@@ -71,8 +74,9 @@ func owner(t *testing.T, dir, fsync string, env ...string) (*exec.Cmd, <-chan in
 	return cmd, acknowledged
 }
 
-// until reads acknowledgments up to n, or to the end of the process, and returns the last one.
-func until(n int, acknowledged <-chan int) (last int) {
+// readUntil reads acknowledged numbers up to n or to the end of the process, and returns the last
+// number.
+func readUntil(n int, acknowledged <-chan int) (last int) {
 	for last < n {
 		next, ok := <-acknowledged
 		if !ok {
@@ -97,13 +101,13 @@ func TestEmbedded(t *testing.T) {
 	set(t, db.Client(), "k", "kept")
 	info, err := os.Stat(dir)
 	if err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("the directory has the mode %v (%v)", info.Mode(), err)
+		t.Errorf("mode of the directory is %v (%v), want 0700", info.Mode(), err)
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if got := get(t, open(t, url).Client(), "k"); got != "kept" {
-		t.Errorf("k = %q after a restart", got)
+		t.Errorf("GET k = %q after a restart, want %q", got, "kept")
 	}
 }
 
@@ -121,7 +125,7 @@ func TestEmbeddedDefaultDirectory(t *testing.T) {
 			t.Fatal(err)
 		}
 		if db.String() != want {
-			t.Errorf("the data is in %s, want %s", db, want)
+			t.Errorf("the data directory is %s, want %s", db, want)
 		}
 		if err := db.Close(); err != nil {
 			t.Error(err)
@@ -129,7 +133,8 @@ func TestEmbeddedDefaultDirectory(t *testing.T) {
 	}
 }
 
-// A second process on the same directory joins the first, and continues when the first is gone.
+// A second store on the same directory joins the server of the first, and continues when the first
+// is closed.
 func TestEmbeddedJoin(t *testing.T) {
 	t.Parallel()
 	url := "embedded:" + t.TempDir()
@@ -140,20 +145,20 @@ func TestEmbeddedJoin(t *testing.T) {
 	second := open(t, url)
 	set(t, first.Client(), "k", "shared")
 	if got := get(t, second.Client(), "k"); got != "shared" {
-		t.Errorf("k = %q through the second", got)
+		t.Errorf("GET k = %q through the second store, want %q", got, "shared")
 	}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the second to take over", func() bool {
+	eventually(t, "the second store to take over", func() bool {
 		c := second.Client()
 		value, err := c.Do(t.Context(), c.B().Get().Key("k").Build()).ToString()
 		return err == nil && value == "shared"
 	})
-	set(t, second.Client(), "k", "mine")
+	set(t, second.Client(), "k", "second")
 }
 
-// A server that dies is restarted, with everything that was acknowledged.
+// A killed server is restarted with all acknowledged writes.
 func TestEmbeddedServerDies(t *testing.T) {
 	t.Parallel()
 	opt := quiet
@@ -168,18 +173,18 @@ func TestEmbeddedServerDies(t *testing.T) {
 		set(t, db.Client(), "k", want)
 		pid := serverPid(t, db)
 		kill(t, pid)
-		eventually(t, "the server to be back", func() bool {
+		eventually(t, "the server to restart", func() bool {
 			c := db.Client()
 			got, err := c.Do(t.Context(), c.B().Get().Key("k").Build()).ToString()
 			if err == nil && got != want {
-				t.Fatalf("k = %q, want %q", got, want)
+				t.Fatalf("GET k = %q, want %q", got, want)
 			}
 			return err == nil && !slices.Contains([]int{0, pid}, serverPid(t, db))
 		})
 	}
 }
 
-// With the default settings a server that dies loses at most a second.
+// With the default settings, a killed server loses at most the last second of writes.
 func TestEmbeddedServerDiesEverySecond(t *testing.T) {
 	t.Parallel()
 	db := open(t, "embedded:"+t.TempDir())
@@ -195,7 +200,7 @@ func TestEmbeddedServerDiesEverySecond(t *testing.T) {
 	}
 	killed := time.Now()
 	kill(t, pid)
-	eventually(t, "the server to be back", func() bool { return !slices.Contains([]int{0, pid}, serverPid(t, db)) })
+	eventually(t, "the server to restart", func() bool { return !slices.Contains([]int{0, pid}, serverPid(t, db)) })
 	got, err := strconv.Atoi(get(t, db.Client(), "n"))
 	if err != nil {
 		t.Fatal(err)
@@ -210,7 +215,7 @@ func TestEmbeddedServerDiesEverySecond(t *testing.T) {
 
 func kill(t *testing.T, pid int) {
 	t.Helper()
-	if pid <= 1 { // would be a whole process group
+	if pid <= 1 { // kill(2) would signal a process group
 		t.Fatalf("%d is not the process ID of a server", pid)
 	}
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
@@ -234,56 +239,55 @@ func serverPid(t *testing.T, db *store.Store) int {
 	return 0
 }
 
-// The owner is killed with its server, in the middle of its writes: the next start finds
-// everything that was acknowledged, except for the last second; with fsync on each write,
-// everything.
+// After the owner is killed during its writes, the next start finds all acknowledged writes with
+// either fsync setting.
 func TestEmbeddedOwnerKilled(t *testing.T) {
 	t.Parallel()
 	for _, fsync := range []string{"everysec", "always"} {
 		t.Run(fsync, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			cmd, acknowledged := owner(t, dir, fsync)
-			want := until(300, acknowledged)
+			cmd, acknowledged := startOwner(t, dir, fsync)
+			want := readUntil(300, acknowledged)
 			if err := cmd.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
-			want = max(want, until(math.MaxInt, acknowledged))
+			want = max(want, readUntil(math.MaxInt, acknowledged))
 			got, err := strconv.Atoi(get(t, open(t, "embedded:"+dir).Client(), "n"))
 			if err != nil || got < want {
-				t.Errorf("found %d, %d was acknowledged (%v)", got, want, err)
+				t.Errorf("found %d (%v), want at least the acknowledged %d", got, err, want)
 			}
 			t.Logf("fsync %s: %d acknowledged, %d found", fsync, want, got)
 		})
 	}
 }
 
-// Another process has the directory: this one joins it, and takes over when the other is killed.
+// A store joins the server of another process, and takes over when that process is killed.
 func TestEmbeddedTakesOverFromKilledOwner(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	cmd, acknowledged := owner(t, dir, "everysec")
+	cmd, acknowledged := startOwner(t, dir, "everysec")
 	<-acknowledged
 	db := open(t, "embedded:"+dir)
-	set(t, db.Client(), "mine", "here")
-	theirs := serverPid(t, db)
+	set(t, db.Client(), "k", "v")
+	ownerPid := serverPid(t, db)
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the server to be taken over", func() bool { return !slices.Contains([]int{0, theirs}, serverPid(t, db)) })
-	if got := get(t, db.Client(), "mine"); got != "here" {
-		t.Errorf("mine = %q after the server was taken over", got)
+	eventually(t, "the server to be taken over", func() bool { return !slices.Contains([]int{0, ownerPid}, serverPid(t, db)) })
+	if got := get(t, db.Client(), "k"); got != "v" {
+		t.Errorf("GET k = %q after the server was taken over", got)
 	}
-	set(t, db.Client(), "mine", "still")
+	set(t, db.Client(), "k", "w")
 }
 
-// The owner was killed, and its server answers until it has exited: a process that opens the
-// directory at that moment does not join it, and loses no command.
+// The server of a killed owner still answers until the server has exited. A process that opens the
+// directory in the meantime does not join that server, and none of its commands fails.
 func TestEmbeddedDoesNotJoinDyingServer(t *testing.T) {
 	t.Parallel()
 	for range 3 {
 		dir := t.TempDir()
-		cmd, acknowledged := owner(t, dir, "everysec")
+		cmd, acknowledged := startOwner(t, dir, "everysec")
 		<-acknowledged
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
@@ -291,41 +295,41 @@ func TestEmbeddedDoesNotJoinDyingServer(t *testing.T) {
 		_ = cmd.Wait()
 		c := open(t, "embedded:"+dir).Client()
 		for began := time.Now(); time.Since(began) < 300*time.Millisecond; {
-			if err := c.Do(t.Context(), c.B().Incr().Key("mine").Build()).Error(); err != nil {
+			if err := c.Do(t.Context(), c.B().Incr().Key("counter").Build()).Error(); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 }
 
-// Two processes with different environments find each other even if the path of the directory is
-// too long for its socket.
+// Processes with different environments find the same server even if the path of the directory is
+// too long for a socket.
 func TestEmbeddedJoinElsewhere(t *testing.T) {
 	t.Parallel()
-	runtime, err := os.MkdirTemp("", "run")
+	runtimeDir, err := os.MkdirTemp("", "run")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(runtime) })
+	t.Cleanup(func() { os.RemoveAll(runtimeDir) })
 	dir := filepath.Join(t.TempDir(), strings.Repeat("deep", 30))
-	cmd, acknowledged := owner(t, dir, "everysec", "XDG_RUNTIME_DIR="+runtime)
+	cmd, acknowledged := startOwner(t, dir, "everysec", "XDG_RUNTIME_DIR="+runtimeDir)
 	<-acknowledged
 	db := open(t, "embedded:"+dir)
-	set(t, db.Client(), "mine", "here")
-	theirs := serverPid(t, db)
-	if sockets, err := filepath.Glob(filepath.Join(runtime, "*.sock")); err != nil || len(sockets) != 1 {
-		t.Errorf("the owner's socket is not in its runtime directory: %v (%v)", sockets, err)
+	set(t, db.Client(), "k", "v")
+	ownerPid := serverPid(t, db)
+	if sockets, err := filepath.Glob(filepath.Join(runtimeDir, "*.sock")); err != nil || len(sockets) != 1 {
+		t.Errorf("sockets in the runtime directory of the owner: %v (%v), want 1", sockets, err)
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the server to be taken over", func() bool { return !slices.Contains([]int{0, theirs}, serverPid(t, db)) })
-	if got := get(t, db.Client(), "mine"); got != "here" {
-		t.Errorf("mine = %q after the server was taken over", got)
+	eventually(t, "the server to be taken over", func() bool { return !slices.Contains([]int{0, ownerPid}, serverPid(t, db)) })
+	if got := get(t, db.Client(), "k"); got != "v" {
+		t.Errorf("GET k = %q after the server was taken over", got)
 	}
 }
 
-// A write that was truncated by a power failure does not keep the rest from being loaded.
+// A write that a power failure has truncated does not prevent earlier writes from being loaded.
 func TestEmbeddedTruncated(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -342,7 +346,7 @@ func TestEmbeddedTruncated(t *testing.T) {
 		files, err = filepath.Glob(filepath.Join(dir, "appendonly.aof"))
 	}
 	if err != nil || len(files) != 1 {
-		t.Fatalf("the append-only files are %v (%v)", files, err)
+		t.Fatalf("append-only files: %v (%v), want 1", files, err)
 	}
 	file, err := os.OpenFile(files[0], os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
@@ -353,7 +357,7 @@ func TestEmbeddedTruncated(t *testing.T) {
 	}
 	file.Close()
 	if got := get(t, open(t, "embedded:"+dir).Client(), "k"); got != "whole" {
-		t.Errorf("k = %q", got)
+		t.Errorf("GET k = %q, want %q", got, "whole")
 	}
 }
 
@@ -366,19 +370,19 @@ func TestEmbeddedRefuses(t *testing.T) {
 	for _, dir := range []string{file, filepath.Join(file, "below"), "/proc/retwis"} {
 		_, err := store.Open(t.Context(), "embedded:"+dir, quiet)
 		if err == nil || !strings.Contains(err.Error(), dir) && !strings.Contains(err.Error(), file) {
-			t.Errorf("embedded:%s: %v", dir, err)
+			t.Errorf("embedded:%s: %v, want an error with the path", dir, err)
 		}
 	}
 	opt := quiet
 	opt.Getenv = func(string) string { return "" }
 	if _, err := store.Open(t.Context(), "embedded:", opt); err == nil || !strings.Contains(err.Error(), "HOME") {
-		t.Errorf("no HOME: %v", err)
+		t.Errorf("Open without HOME: %v, want an error about HOME", err)
 	}
 	opt.Getenv = func(name string) string {
 		return map[string]string{"RETWIS_REDIS_SERVER": "/no/such/server", "HOME": t.TempDir()}[name]
 	}
 	if _, err := store.Open(t.Context(), "embedded:", opt); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "RETWIS_REDIS_SERVER") {
-		t.Errorf("no server: %v", err)
+		t.Errorf("Open without a server: %v, want an error about RETWIS_REDIS_SERVER", err)
 	}
 }
 
@@ -396,13 +400,13 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// If root works on the directory of another user, that user owns the lock, too, so that the
-// user's next server can take it. All other users are rejected.
+// If root opens the directory of another user, that user also owns the lock file, so that the
+// user's next process can lock the file. All other users are rejected.
 func TestDirectoryOfAnotherUser(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		if _, err := store.Open(t.Context(), "embedded:/", quiet); err == nil || !strings.Contains(err.Error(), "/ belongs to root; run the command as that user") {
-			t.Error(err)
+			t.Errorf("Open of a directory of root: %v", err)
 		}
 		return
 	}
@@ -421,6 +425,6 @@ func TestDirectoryOfAnotherUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	if owner := info.Sys().(*syscall.Stat_t).Uid; owner != nobody {
-		t.Errorf("the lock belongs to %d", owner)
+		t.Errorf("the lock file belongs to %d, want %d", owner, nobody)
 	}
 }

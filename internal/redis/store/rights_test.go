@@ -9,35 +9,37 @@ import (
 	"retwis/internal/redistest"
 )
 
-// allow adds the user ada with some permissions to a server.
-func allow(t *testing.T, server *redistest.Server, rights string) {
+// allow gives the user ada the permissions on a server, and no others.
+func allow(t *testing.T, server *redistest.Server, permissions string) {
 	t.Helper()
 	c := server.Client(t)
-	words := append([]string{"ACL", "SETUSER", "ada", "reset", "on", ">lovelace", "~*", "&*"}, strings.Fields(rights)...)
+	words := append([]string{"ACL", "SETUSER", "ada", "reset", "on", ">lovelace", "~*", "&*"}, strings.Fields(permissions)...)
 	if err := c.Do(t.Context(), c.B().Arbitrary(words...).Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func wantError(t *testing.T, url, want string, not ...string) {
+// wantError checks that Open returns an error that contains want, but neither a password nor any
+// text in unwanted.
+func wantError(t *testing.T, url, want string, unwanted ...string) {
 	t.Helper()
 	db, err := store.Open(t.Context(), url, quiet)
 	if err == nil {
 		db.Close()
-		t.Errorf("%s was opened, want %q", url, want)
+		t.Errorf("Open(%s) succeeded, want %q", url, want)
 		return
 	}
 	if !strings.Contains(err.Error(), want) {
-		t.Errorf("%v, want %q", err, want)
+		t.Errorf("Open(%s): %v, want %q", url, err, want)
 	}
-	for _, text := range append(not, "lovelace", "hunter2") {
+	for _, text := range append(unwanted, "lovelace", "hunter2") {
 		if strings.Contains(err.Error(), text) {
-			t.Errorf("%v, which says %q", err, text)
+			t.Errorf("Open(%s): %v, which contains %q", url, err, text)
 		}
 	}
 }
 
-// A missing permission is reported by name.
+// The error for a missing permission names the command.
 func TestMissingPermissions(t *testing.T) {
 	t.Parallel()
 	server := redistest.TCP(t)
@@ -48,7 +50,7 @@ func TestMissingPermissions(t *testing.T) {
 	allow(t, server, "+@all -info -ping")
 	db, err := store.Open(t.Context(), url, quiet)
 	if err != nil {
-		t.Fatalf("without rights that are not needed: %v", err)
+		t.Fatalf("Open without optional permissions: %v", err)
 	}
 	db.Close()
 }
@@ -62,35 +64,35 @@ func TestMissingPermissionsCluster(t *testing.T) {
 		allow(t, master, "+@all -cluster +cluster|info")
 		hosts = append(hosts, fmt.Sprintf("127.0.0.1:%d", master.Port()))
 	}
-	for _, some := range []string{hosts[0], strings.Join(hosts, ",")} {
-		wantError(t, "redis+cluster://ada:lovelace@"+some, "'cluster", "not a node of a Cluster")
+	for _, addresses := range []string{hosts[0], strings.Join(hosts, ",")} {
+		wantError(t, "redis+cluster://ada:lovelace@"+addresses, "'cluster", "not a node of a Cluster")
 	}
 	single := redistest.TCP(t)
 	wantError(t, fmt.Sprintf("redis+cluster://127.0.0.1:%d", single.Port()), "not a node of a Cluster; use redis://")
 	wantError(t, fmt.Sprintf("redis+sentinel://127.0.0.1:%d/main", single.Port()), "the server is not a sentinel; use redis://")
 }
 
-// An error of a sentinel is not attributed to the server.
+// The error tells whether a sentinel or the server has denied access.
 func TestSentinelAccess(t *testing.T) {
 	t.Parallel()
 	master := redistest.TCP(t)
 	allow(t, master, "+@all")
 	sentinel := redistest.Sentinel(t, "main", master)
 	url := fmt.Sprintf("redis+sentinel://127.0.0.1:%d/main", sentinel.Port())
-	as := func(user, parameters string) string {
+	urlWith := func(user, parameters string) string {
 		return strings.Replace(url, "//", "//"+user, 1) + parameters
 	}
-	wantError(t, as("ada:wrong@", ""), "the server rejects this user and password")
+	wantError(t, urlWith("ada:wrong@", ""), "the server rejects this user and password")
 	wantError(t, fmt.Sprintf("redis://127.0.0.1:%d", sentinel.Port()), "use redis+sentinel://")
-	wantError(t, as("", "?sentinel_username=ada&sentinel_password=hunter2"), "the sentinel rejects this user", "the server does not")
+	wantError(t, urlWith("", "?sentinel_username=ada&sentinel_password=hunter2"), "the sentinel rejects this user", "the server does not")
 	allow(t, sentinel, "+@all -client")
-	wantError(t, as("", "?sentinel_username=ada&sentinel_password=lovelace"), "the sentinel denies this user", "RESP3")
+	wantError(t, urlWith("", "?sentinel_username=ada&sentinel_password=lovelace"), "the sentinel denies this user", "RESP3")
 	allow(t, sentinel, "+@all")
-	open(t, as("ada:lovelace@", "?sentinel_username=ada&sentinel_password=lovelace"))
+	open(t, urlWith("ada:lovelace@", "?sentinel_username=ada&sentinel_password=lovelace"))
 	c := sentinel.Client(t)
 	if err := c.Do(t.Context(), c.B().Arbitrary("ACL", "SETUSER", "default", "resetpass", ">hunter2").Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, as("ada:lovelace@", ""), "sentinel_password")
-	open(t, as("ada:lovelace@", "?sentinel_password=hunter2"))
+	wantError(t, urlWith("ada:lovelace@", ""), "sentinel_password")
+	open(t, urlWith("ada:lovelace@", "?sentinel_password=hunter2"))
 }

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if os.Getenv(ownerEnv) != "" {
-		own()
+		runOwner()
 	}
 	redistest.Main(m)
 }
@@ -63,7 +63,7 @@ func TestOpenUnix(t *testing.T) {
 	store := open(t, db.URL())
 	set(t, store.Client(), "k", "v")
 	if got := get(t, db.Client(t), "k"); got != "v" {
-		t.Errorf("k = %q in the database that the URL names", got)
+		t.Errorf("GET k = %q in the database of the URL, want %q", got, "v")
 	}
 	if store.String() != db.URL() {
 		t.Errorf("String() = %q, want %q", store, db.URL())
@@ -84,26 +84,26 @@ func TestOpenWithPassword(t *testing.T) {
 	} {
 		db, err := store.Open(t.Context(), url, quiet)
 		if want == "" && err != nil {
-			t.Errorf("%s: %v", url, err)
+			t.Errorf("Open(%s): %v", url, err)
 		} else if want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %q", url, err, want)
 		}
 		if err != nil && (strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "lovelace")) {
-			t.Errorf("the error shows the password: %v", err)
+			t.Errorf("the error contains the password: %v", err)
 		}
 		if err == nil {
 			if strings.Contains(db.String(), "hunter2") {
-				t.Errorf("String() shows the password: %s", db)
+				t.Errorf("String() contains the password: %s", db)
 			}
 			db.Close()
 		}
 	}
 }
 
-// An unresponsive server is an error that includes the address and the cause.
+// Open of an unreachable server returns an error with the address and the cause.
 func TestOpenUnreachable(t *testing.T) {
 	t.Parallel()
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts, never answers
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections but never answers
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestOpenUnreachable(t *testing.T) {
 					db.Close()
 					t.Errorf("%s was opened", url)
 				case !strings.Contains(err.Error(), address) || !strings.Contains(err.Error(), cause):
-					t.Errorf("%v, want %s and %q", err, address, cause)
+					t.Errorf("Open(%s): %v, want %s and %q", url, err, address, cause)
 				}
 			})
 		}
@@ -144,7 +144,7 @@ func TestOpenCluster(t *testing.T) {
 	}
 	address := fmt.Sprintf("127.0.0.1:%d", cluster.Masters[0].Port())
 	if _, err := store.Open(t.Context(), "redis://"+address, quiet); err == nil || !strings.Contains(err.Error(), "redis+cluster://") {
-		t.Errorf("one server of a Cluster: %v", err)
+		t.Errorf("redis:// URL of a Cluster: %v, want advice to use redis+cluster://", err)
 	}
 }
 
@@ -156,10 +156,10 @@ func TestOpenSentinel(t *testing.T) {
 	set(t, db.Client(), "k", "v")
 	direct := open(t, fmt.Sprintf("redis://127.0.0.1:%d/2", master.Port()))
 	if got := get(t, direct.Client(), "k"); got != "v" {
-		t.Errorf("k = %q at the master", got)
+		t.Errorf("GET k = %q on the master, want %q", got, "v")
 	}
 	if _, err := store.Open(t.Context(), fmt.Sprintf("redis+sentinel://127.0.0.1:%d/other", sentinel.Port()), quiet); err == nil {
-		t.Error("a master that the sentinel does not know was found")
+		t.Error("Open succeeded for a master that the sentinel does not monitor")
 	}
 }
 
@@ -172,11 +172,11 @@ func TestSentinelFailover(t *testing.T) {
 	db := open(t, fmt.Sprintf("redis+sentinel://127.0.0.1:%d/main", sentinel.Port()))
 	set(t, db.Client(), "k", "v")
 	watcher := sentinel.Client(t)
-	eventually(t, "the failover", func() bool { // refused until the sentinel knows the replica
+	eventually(t, "the failover", func() bool { // fails until the sentinel has found the replica
 		return watcher.Do(t.Context(), watcher.B().Arbitrary("SENTINEL", "FAILOVER", "main").Build()).Error() == nil
 	})
 	direct := replica.Client(t)
-	eventually(t, "a write at the new master", func() bool {
+	eventually(t, "a write on the new master", func() bool {
 		c := db.Client()
 		if c.Do(t.Context(), c.B().Set().Key("k").Value("new").Build()).Error() != nil {
 			return false
@@ -191,13 +191,12 @@ func TestSentinelFailover(t *testing.T) {
 	})
 }
 
-// A server that does not speak the protocol of Redis 6 is rejected, and the error says what is
-// required.
+// Open rejects a server without RESP3, and the error names the required version.
 func TestOpenOldProtocol(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t, `rename-command HELLO ""`)
 	if _, err := store.Open(t.Context(), server.URL(), quiet); err == nil || !strings.Contains(err.Error(), "6.2") {
-		t.Errorf("a server without HELLO: %v", err)
+		t.Errorf("server without HELLO: %v, want an error with 6.2", err)
 	}
 }
 
@@ -219,7 +218,7 @@ func TestOpenLoading(t *testing.T) {
 		for {
 			db, err := store.Open(t.Context(), server.URL(), quiet)
 			if err != nil && strings.Contains(err.Error(), "connect") && t.Context().Err() == nil {
-				continue // it is not listening yet
+				continue // the server is not listening yet
 			}
 			if err != nil {
 				opened <- err.Error()
@@ -233,7 +232,7 @@ func TestOpenLoading(t *testing.T) {
 	}()
 	server.Restart(t, true)
 	if got := <-opened; got != "1000 <nil>" {
-		t.Errorf("opened while it was loading: %s", got)
+		t.Errorf("Open during loading: %s, want 1000 keys", got)
 	}
 }
 
@@ -243,19 +242,19 @@ func TestOpenTLS(t *testing.T) {
 	certificate, key := server.Certificate, server.Key
 	plain := redistest.TCP(t)
 	address := server.Address
-	known := "?ca=" + certificate + "&cert=" + certificate + "&key=" + key
+	credentials := "?ca=" + certificate + "&cert=" + certificate + "&key=" + key
 	for url, want := range map[string]string{
-		"rediss://" + address:                                                           "certificate", // not signed by a known authority
-		"rediss://" + address + "?ca=" + certificate:                                    "127.0.0.1",   // the server wants to see one
-		"rediss://" + address + known:                                                   "",            //
-		"rediss://" + address + known + "&servername=elsewhere":                         "elsewhere",   //
+		"rediss://" + address:                                                           "certificate", // unknown authority
+		"rediss://" + address + "?ca=" + certificate:                                    "127.0.0.1",   // the server requires a client certificate
+		"rediss://" + address + credentials:                                             "",
+		"rediss://" + address + credentials + "&servername=elsewhere":                   "elsewhere",
 		"rediss://" + address + "?skip_verify=true&cert=" + certificate + "&key=" + key: "",
-		"rediss://" + address + "?ca=/no/such/file":                                     "parameter ca",   //
-		"rediss://" + address + "?ca=" + key:                                            "no certificate", //
-		"rediss://" + address + "?cert=/none&key=/none":                                 "cert and key",   //
-		"redis://" + address:                                                            "127.0.0.1",      // no TLS to a server with
-		fmt.Sprintf("rediss://127.0.0.1:%d", plain.Port()):                              "not speak TLS",  // TLS to a server without
-		fmt.Sprintf("rediss://127.0.0.1:%d%s", plain.Port(), known):                     "not speak TLS",
+		"rediss://" + address + "?ca=/no/such/file":                                     "parameter ca",
+		"rediss://" + address + "?ca=" + key:                                            "no certificate",
+		"rediss://" + address + "?cert=/none&key=/none":                                 "cert and key",
+		"redis://" + address:                                                            "127.0.0.1",     // no TLS to a TLS server
+		fmt.Sprintf("rediss://127.0.0.1:%d", plain.Port()):                              "not speak TLS", // TLS to a plain server
+		fmt.Sprintf("rediss://127.0.0.1:%d%s", plain.Port(), credentials):               "not speak TLS",
 	} {
 		t.Run(strings.ReplaceAll(url, "/", "_"), func(t *testing.T) {
 			t.Parallel()
@@ -276,6 +275,6 @@ func TestOpenTLS(t *testing.T) {
 func TestOptionsRefused(t *testing.T) {
 	t.Parallel()
 	if _, err := store.Open(context.Background(), "embedded:", store.Options{Fsync: "no"}); err == nil || !strings.Contains(err.Error(), "Fsync") {
-		t.Errorf("Fsync no: %v", err)
+		t.Errorf("Open with Fsync no: %v, want an error about Fsync", err)
 	}
 }

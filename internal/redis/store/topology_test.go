@@ -13,8 +13,7 @@ import (
 	"retwis/internal/redistest"
 )
 
-// Some of the nodes in a URL are enough: a node that no longer exists, or does not answer, does
-// not prevent Open.
+// Open and the probes succeed although a node of the URL is dead or frozen.
 func TestClusterWithoutANamedNode(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 2)
@@ -47,7 +46,7 @@ func TestClusterWithoutANamedNode(t *testing.T) {
 	}
 }
 
-// A probe writes nothing, and detects that part of a Cluster is gone.
+// Probes write nothing, and ProbeRead detects that a master of a Cluster does not answer.
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 3)
@@ -58,19 +57,19 @@ func TestProbe(t *testing.T) {
 	for _, master := range cluster.Masters {
 		c := master.Client(t)
 		if n, err := c.Do(t.Context(), c.B().Dbsize().Build()).AsInt64(); err != nil || n != 0 {
-			t.Errorf("%d keys (%v)", n, err)
+			t.Errorf("%d keys after the probes (%v), want 0", n, err)
 		}
 	}
 	cluster.Masters[2].Freeze(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	if err := store.ProbeRead(ctx, db.Client()); !errors.Is(err, store.ErrPartly) {
-		t.Errorf("with a master that does not answer: %v", err)
+		t.Errorf("ProbeRead with a frozen master: %v, want ErrPartly", err)
 	}
 }
 
-// A client leaves a hanging master soon after the sentinels have named the new one, not only when
-// the timeout of the old one is over.
+// A client leaves a frozen master soon after the sentinels have announced the new master, without
+// waiting for a timeout of the old master.
 func TestSentinelFrozenMaster(t *testing.T) {
 	t.Parallel()
 	master := redistest.TCP(t)
@@ -79,12 +78,12 @@ func TestSentinelFrozenMaster(t *testing.T) {
 	db := open(t, fmt.Sprintf("redis+sentinel://127.0.0.1:%d/main", sentinel.Port()))
 	set(t, db.Client(), "k", "v")
 	watcher, direct := sentinel.Client(t), replica.Client(t)
-	eventually(t, "the sentinel knows the replica", func() bool {
+	eventually(t, "the sentinel to find the replica", func() bool {
 		list, err := watcher.Do(t.Context(), watcher.B().Arbitrary("SENTINEL", "REPLICAS", "main").Build()).ToArray()
 		return err == nil && len(list) == 1
 	})
 	master.Freeze(t)
-	eventually(t, "the replica is the master", func() bool {
+	eventually(t, "the replica to become the master", func() bool {
 		role, err := direct.Do(t.Context(), direct.B().Role().Build()).ToArray()
 		if err != nil || len(role) == 0 {
 			return false
@@ -93,7 +92,7 @@ func TestSentinelFrozenMaster(t *testing.T) {
 		return name == "master"
 	})
 	began := time.Now()
-	eventually(t, "a write at the new master", func() bool {
+	eventually(t, "a write on the new master", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
 		return db.Client().Do(ctx, db.Client().B().Set().Key("k").Value("new").Build()).Error() == nil
@@ -101,7 +100,7 @@ func TestSentinelFrozenMaster(t *testing.T) {
 	t.Logf("the client needed %s longer than the sentinel", time.Since(began))
 }
 
-// The cache size is a budget for the process: on a Cluster each master gets a share.
+// CacheBytes is a budget for all masters of a Cluster, and each master gets a share.
 func TestCacheIsDivided(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 3)
@@ -129,6 +128,6 @@ func TestCacheIsDivided(t *testing.T) {
 	opt := quiet
 	opt.CacheBytes = 1000
 	if _, err := store.Open(t.Context(), cluster.URL(), opt); err == nil || !strings.Contains(err.Error(), "CacheBytes") {
-		t.Errorf("a cache that is too small: %v", err)
+		t.Errorf("Open with a small cache: %v, want an error about CacheBytes", err)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"retwis/internal/social/socialtest"
 )
 
-// php writes a database as the original program did: passwords and session secrets in clear text,
-// users under the names as typed, no profiles.
+// php writes a database like the original PHP program: passwords and session secrets in clear text,
+// user names as typed, and no profiles.
 func php(b *bundle) {
 	b.T.Helper()
 	for i, name := range []string{"antirez", "Pippo", "PIPPO"} {
@@ -41,12 +41,12 @@ func TestAdopt(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	php(b)
-	var told bool
-	if err := b.Adoption().Adopt(b.Ctx, func(done, total int64) { told = done == total }); err != nil {
+	var finished bool
+	if err := b.Adoption().Adopt(b.Ctx, func(done, total int64) { finished = done == total }); err != nil {
 		t.Fatal(err)
 	}
-	if !told {
-		t.Error("the progress did not come to its end")
+	if !finished {
+		t.Error("the last progress was below the total")
 	}
 
 	for name, want := range map[string]int64{"antirez": 1, "ANTIREZ": 1, "Pippo": 2, "PIPPO": 3} {
@@ -59,32 +59,32 @@ func TestAdopt(t *testing.T) {
 		t.Errorf("antirez = %+v, %v", user, err)
 	}
 	if _, err := b.Accounts.Register(b.Ctx, "AntiRez", socialtest.Password); !errors.Is(err, social.ErrTaken) {
-		t.Errorf("an old name in another case: %v, want ErrTaken", err)
+		t.Errorf("Register of an old name in another case: %v, want ErrTaken", err)
 	}
 	// Profiles, timelines and follows are complete.
-	for uid, first := range map[int64]int64{1: 30, 2: 29} {
+	for uid, newest := range map[int64]int64{1: 30, 2: 29} {
 		page, err := b.Timelines.Profile(b.Ctx, uid, 0, 20)
-		if err != nil || len(page.IDs) != 15 || page.IDs[0] != first {
-			t.Errorf("profile of %d: %v, %v", uid, page.IDs, err)
+		if err != nil || len(page.IDs) != 15 || page.IDs[0] != newest {
+			t.Errorf("profile of %d: %v, %v; want 15 posts from %d", uid, page.IDs, err, newest)
 		}
 	}
 	if page, err := b.Timelines.Everybody(b.Ctx, 0, 50); err != nil || len(page.IDs) != 30 {
-		t.Errorf("everybody: %v, %v", page.IDs, err)
+		t.Errorf("everybody: %v, %v; want 30 posts", page.IDs, err)
 	}
 	posts, err := b.Posts.Posts(b.Ctx, 7)
 	if err != nil || posts[0].Body != "old post 7" || posts[0].Author.Name != "Pippo" || posts[0].Time.Unix() != 1_400_000_207 {
 		t.Errorf("post 7 = %+v, %v", posts, err)
 	}
 	if follows, err := b.Follows.IsFollowing(b.Ctx, 1, 2); err != nil || !follows {
-		t.Errorf("antirez follows Pippo: %t, %v", follows, err)
+		t.Errorf("IsFollowing(antirez, Pippo) = %t, %v; want true", follows, err)
 	}
 
-	// An old cookie opens nothing; the old password works, and is then stored as a hash.
+	// The old cookie is rejected. The old password is accepted and then stored as a hash.
 	if _, err := b.Sessions.SessionUser(b.Ctx, "fea5e81ac8ca77622bed1c2132a021f1"); !errors.Is(err, social.ErrNoSession) {
 		t.Errorf("an old secret: %v, want ErrNoSession", err)
 	}
 	if _, err := b.Auth.Login(b.Ctx, "antirez", "pw2"); !errors.Is(err, social.ErrBadLogin) {
-		t.Errorf("the password of another: %v", err)
+		t.Errorf("log-in with the password of another user: %v, want ErrBadLogin", err)
 	}
 	for range 2 {
 		session, err := b.Auth.Login(b.Ctx, "antirez", "pw1")
@@ -95,11 +95,11 @@ func TestAdopt(t *testing.T) {
 			t.Error(err)
 		}
 		if phc := b.Redis("HGET", "user:1", "password"); !strings.HasPrefix(phc, "$argon2id$") {
-			t.Errorf("the password is still kept as %q", phc)
+			t.Errorf("the password is stored as %q, want an argon2id hash", phc)
 		}
 	}
-	if left := b.Redis("EXISTS", "auths"); left != "0" || strings.Contains(b.Redis("HGET", "user:1", "auth"), "fea5e81ac8ca77622bed1c2132a021f1") {
-		t.Error("an old secret is still there")
+	if exists := b.Redis("EXISTS", "auths"); exists != "0" || strings.Contains(b.Redis("HGET", "user:1", "auth"), "fea5e81ac8ca77622bed1c2132a021f1") {
+		t.Error("an old secret was not deleted")
 	}
 	// New posts come first.
 	pid := b.Publish(user, "a new one")
@@ -108,13 +108,13 @@ func TestAdopt(t *testing.T) {
 		t.Errorf("home = %v, %v", home, err)
 	}
 	b.WantHealthy()
-	// The second time there is nothing to do.
-	if err := b.Adoption().Adopt(b.Ctx, func(int64, int64) { t.Error("the database was walked again") }); err != nil {
+	// A second Adopt has nothing to do.
+	if err := b.Adoption().Adopt(b.Ctx, func(int64, int64) { t.Error("Adopt converted the database again") }); err != nil {
 		t.Error(err)
 	}
 }
 
-// Lost counters are set past the IDs in use.
+// Adopt sets missing counters past the IDs in use.
 func TestAdoptWithoutCounters(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -137,7 +137,7 @@ func TestAdoptRefusesOtherVersions(t *testing.T) {
 	for _, version := range []string{"2", "3", "1 ring"} {
 		b.Redis("SET", "layout_version", version)
 		if err := b.Adoption().Adopt(b.Ctx, nil); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("has layout %q", version)) {
-			t.Errorf("layout %s: %v", version, err)
+			t.Errorf("layout %s: %v, want an error with the layout", version, err)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"retwis/internal/social"
 )
 
-// All features work with the posts of a database of the 2014 tutorial.
+// All features work on the posts of an adopted database of the 2014 tutorial.
 func TestConversationsOnOldDatabase(t *testing.T) {
 	t.Parallel()
 	for server, open := range map[string]func(t *testing.T) *bundle{
@@ -55,7 +55,7 @@ func (b *bundle) converse(authorName, readerName string, id, other int64) {
 	if err = b.Posts.Edit(b.Ctx, author, id, "edited #tea"); err != nil {
 		b.T.Fatal(err)
 	}
-	for what, err := range map[string]error{
+	for action, err := range map[string]error{
 		"like":     b.Reactions.Like(b.Ctx, reader, id),
 		"bookmark": b.Reactions.Bookmark(b.Ctx, reader, id),
 		"pin":      b.Profiles.Pin(b.Ctx, author, id),
@@ -64,7 +64,7 @@ func (b *bundle) converse(authorName, readerName string, id, other int64) {
 		"delete":   b.Posts.Delete(b.Ctx, reader, other),
 	} {
 		if err != nil {
-			b.T.Errorf("%s: %v", what, err)
+			b.T.Errorf("%s: %v", action, err)
 		}
 	}
 	v, err := b.Viewers.Get(b.Ctx, reader)
@@ -81,7 +81,7 @@ func (b *bundle) converse(authorName, readerName string, id, other int64) {
 		b.T.Errorf("thread = %+v, %v", thread, err)
 	}
 	if _, err := b.Lists.PostPage(b.Ctx, v, other); !errors.Is(err, social.ErrNotFound) {
-		b.T.Errorf("the deleted post: %v", err)
+		b.T.Errorf("PostPage of the deleted post: %v, want ErrNotFound", err)
 	}
 	home, err := b.Lists.HomePosts(b.Ctx, v, 0, 50)
 	if err != nil || len(home.Items) == 0 || home.Items[0].Post.ID == other {
@@ -89,18 +89,18 @@ func (b *bundle) converse(authorName, readerName string, id, other int64) {
 	}
 	page, err := b.Notifications.Page(b.Ctx, v, "", 10)
 	if err != nil || len(page.Groups) != 0 {
-		b.T.Errorf("the reader is notified of %+v, %v", page, err)
+		b.T.Errorf("notifications of the reader: %+v, %v; want none", page, err)
 	}
 	if v, err = b.Viewers.Get(b.Ctx, author); err != nil {
 		b.T.Fatal(err)
 	}
 	if page, err = b.Notifications.Page(b.Ctx, v, "", 10); err != nil || len(page.Groups) < 3 {
-		b.T.Errorf("the author is notified of %+v, %v", page, err)
+		b.T.Errorf("notifications of the author: %+v, %v; want at least 3 groups", page, err)
 	}
 	if err := b.Relations.Block(b.Ctx, author, reader, time.Time{}); err != nil {
 		b.T.Error(err)
 	}
 	if _, err := b.Posts.Reply(b.Ctx, reader, id, "and now?"); !errors.Is(err, social.ErrNotFound) {
-		b.T.Errorf("a reply by a blocked person: %v", err)
+		b.T.Errorf("Reply by a blocked user: %v, want ErrNotFound", err)
 	}
 }

@@ -9,15 +9,15 @@ import (
 	"retwis/internal/social/adopt"
 )
 
-// A database of 2009 is rejected and stays as it is, even without its counters, and next to a site
-// of 2014.
+// Adopt rejects a database of 2009 and does not change the database, even if counters are missing
+// or the database also has the keys of a site of 2014.
 func TestRefuse2009(t *testing.T) {
 	t.Parallel()
 	for name, write := range map[string]func(b *bundle){
 		"counters": func(b *bundle) { b.Redis("SET", "global:nextUserId", "1000") },
 		"timeline": func(b *bundle) { b.Redis("LPUSH", "global:timeline", "1") },
 		"users":    func(b *bundle) { b.Redis("SET", "uid:1000:username", "antirez") },
-		"beside one of 2014": func(b *bundle) {
+		"with a site of 2014": func(b *bundle) {
 			php(b)
 			b.Redis("SET", "global:nextPostId", "1")
 		},
@@ -31,7 +31,7 @@ func TestRefuse2009(t *testing.T) {
 				t.Errorf("Adopt = %v, want Err2009", err)
 			}
 			if after := b.Redis("KEYS", "*"); after != before {
-				t.Errorf("the keys are %q now, and were %q", after, before)
+				t.Errorf("keys after Adopt: %q, before: %q", after, before)
 			}
 		})
 	}
@@ -64,14 +64,14 @@ func TestAdoptForeign(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				// The site's first keys do not count as those of another program.
+				// Keys that are written after Adopt do not count as keys of another program.
 				b.Redis("SET", "anything", "x")
 			} else {
 				if !errors.Is(err, adopt.ErrForeign) || !strings.Contains(err.Error(), test.want) {
 					t.Fatalf("Adopt = %v, want ErrForeign with %s", err, test.want)
 				}
 				if got := b.Redis("EXISTS", "layout_owner"); got != "0" {
-					t.Error("a refused database was written to")
+					t.Error("Adopt wrote to a rejected database")
 				}
 				if err := b.Adoption().Share(b.Ctx); err != nil {
 					t.Fatal(err)
@@ -84,18 +84,18 @@ func TestAdoptForeign(t *testing.T) {
 	}
 }
 
-// Of several processes that start on an empty database, none mistakes keys of the others for those
-// of another program.
+// Processes that start at the same time on an empty database do not mistake each other's keys for
+// keys of another program.
 func TestAdoptAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for range 30 {
-		var all sync.WaitGroup
+		var wg sync.WaitGroup
 		errs := make([]error, 16)
 		for i := range errs {
-			all.Go(func() { errs[i] = b.Adoption().Adopt(b.Ctx, nil) })
+			wg.Go(func() { errs[i] = b.Adoption().Adopt(b.Ctx, nil) })
 		}
-		all.Wait()
+		wg.Wait()
 		if err := errors.Join(errs...); err != nil {
 			t.Fatal(err)
 		}

@@ -10,19 +10,20 @@ import (
 	"retwis/internal/social/socialtest"
 )
 
-// On a single server into which the keys of a Cluster were loaded, home timelines end up as that
-// server would have written them: expired ones, those that were being built, and those that were
-// merged with the posts of others. None expires afterwards, whatever interrupts the conversion.
+// After the keys of a Cluster are loaded into a single server, Adopt converts all home timelines to
+// the form of a single server: expired timelines, partly built timelines, and timelines to which
+// celebrities' posts are added on reading. No converted timeline has a TTL, even if the conversion
+// was interrupted.
 func TestHomesOfACluster(t *testing.T) {
 	t.Parallel()
-	stride := int64(397) // the buckets of names alone are 4,096 commands
+	stride := int64(397) // reading the buckets of names takes 4,096 commands
 	if redistest.Long {
 		stride = 13
 	}
 	b := setup(t)
 	star, friend := b.NewUser("star"), b.NewUser("friend")
-	readers := map[string]string{} // the home timelines before, by key
-	for _, name := range []string{"expired", "begun", "merged", "whole", "follows_nobody"} {
+	readers := map[string]string{} // keys of home timelines, by user name
+	for _, name := range []string{"expired", "begun", "merged", "complete", "follows_nobody"} {
 		reader := b.NewUser(name)
 		if name != "follows_nobody" {
 			b.Connect(reader, friend)
@@ -32,35 +33,35 @@ func TestHomesOfACluster(t *testing.T) {
 		}
 		readers[name] = fmt.Sprintf("posts:%d", reader.ID)
 	}
-	var theirs []string
+	var starPosts []string
 	for i := range 6 {
 		b.Publish(friend, fmt.Sprint("from a friend ", i))
-		theirs = append(theirs, fmt.Sprint(b.Publish(star, fmt.Sprint("from a star ", i))))
+		starPosts = append(starPosts, fmt.Sprint(b.Publish(star, fmt.Sprint("from a star ", i))))
 	}
 	b.Eventually("the fan-outs to end", func() bool { return b.Redis("EXISTS", "tasks") == "0" })
 	want := map[string]string{}
 	for name, key := range readers {
 		want[name] = b.Redis("LRANGE", key, "0", "-1")
 	}
-	if len(strings.Fields(want["merged"])) != 12 || len(strings.Fields(want["whole"])) != 6 || want["follows_nobody"] != "" {
-		t.Fatalf("before: %q", want)
+	if len(strings.Fields(want["merged"])) != 12 || len(strings.Fields(want["complete"])) != 6 || want["follows_nobody"] != "" {
+		t.Fatalf("home timelines before the conversion: %q", want)
 	}
 	for cut := int64(0); ; cut += stride {
 		b.Redis("SET", "layout_version", "1 cluster")
-		b.Redis("ZADD", "celebrities", theirs[2], fmt.Sprint(star.ID))
+		b.Redis("ZADD", "celebrities", starPosts[2], fmt.Sprint(star.ID))
 		b.Redis("DEL", readers["expired"])
 		b.Redis("DEL", readers["begun"])
 		b.Redis("RPUSH", readers["begun"], "-77")
-		for _, post := range theirs[2:] {
+		for _, post := range starPosts[2:] {
 			b.Redis("LREM", readers["merged"], "0", post)
 		}
-		for _, name := range []string{"merged", "whole", "follows_nobody"} {
+		for _, name := range []string{"merged", "complete", "follows_nobody"} {
 			b.Redis("RPUSH", readers[name], "0")
 			b.Redis("EXPIRE", readers[name], "1000")
 		}
 		process := socialtest.Dying(b.DB, cut)
 		err := adopt.New(process, socialtest.Quiet()).Adopt(b.Ctx, nil)
-		ended := err == nil && process.Left() > 0
+		completed := err == nil && process.Left() > 0
 		if err := b.Adoption().Adopt(b.Ctx, nil); err != nil {
 			t.Fatalf("killed after %d: %v", cut, err)
 		}
@@ -69,14 +70,14 @@ func TestHomesOfACluster(t *testing.T) {
 				t.Errorf("killed after %d: %s has %s, want %s", cut, name, got, want[name])
 			}
 			if ttl := b.Redis("TTL", key); ttl != "-1" && want[name] != "" {
-				t.Errorf("killed after %d: %s expires in %s s", cut, name, ttl)
+				t.Errorf("killed after %d: %s has a TTL of %s s, want none", cut, name, ttl)
 			}
 		}
 		if left := b.Redis("EXISTS", "celebrities") + b.Redis("GET", "layout_version"); left != "01" {
-			t.Errorf("killed after %d: %s", cut, left)
+			t.Errorf("killed after %d: celebrities exists and layout_version: %q, want 0 and 1", cut, left)
 		}
 		b.WantHealthy()
-		if t.Failed() || ended {
+		if t.Failed() || completed {
 			break
 		}
 	}

@@ -15,7 +15,7 @@ func TestIsCommon(t *testing.T) {
 		"iloveyou", "Jennifer99", "strength", "ｐａｓｓｗｏｒｄ", "!!monkey!!", "1234567890",
 	} {
 		if !auth.IsCommon(typed) {
-			t.Errorf("%q is not among the common ones", typed)
+			t.Errorf("IsCommon(%q) = false, want true", typed)
 		}
 	}
 	for _, typed := range []string{
@@ -23,7 +23,7 @@ func TestIsCommon(t *testing.T) {
 		"über den Wolken", "密码很长很长很长", strings.Repeat("abcdefgh ", 12), "",
 	} {
 		if typed != "" && auth.IsCommon(typed) {
-			t.Errorf("%q is among the common ones", typed)
+			t.Errorf("IsCommon(%q) = true, want false", typed)
 		}
 	}
 }
@@ -35,7 +35,7 @@ func TestIsName(t *testing.T) {
 		"a correct horse": false, "antirez loves redis": false,
 	} {
 		if got := auth.IsName(typed, "Antirez", "Retwis", ""); got != want {
-			t.Errorf("IsName(%q) = %v", typed, got)
+			t.Errorf("IsName(%q) = %v, want %v", typed, got, want)
 		}
 	}
 }

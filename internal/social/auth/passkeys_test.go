@@ -24,9 +24,9 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-var here = auth.Place{Site: "Retwis", Host: "retwis.example", Origin: "https://retwis.example"}
+var testPlace = auth.Place{Site: "Retwis", Host: "retwis.example", Origin: "https://retwis.example"}
 
-// device creates and uses passkeys, like a browser with a phone.
+// device creates and uses passkeys as a browser with a phone does.
 type device struct {
 	*socialtest.Bundle
 	place auth.Place
@@ -36,7 +36,7 @@ type device struct {
 
 func newDevice(b *socialtest.Bundle, user social.User) *device {
 	return &device{
-		Bundle: b, place: here, key: newKey(b),
+		Bundle: b, place: testPlace, key: newKey(b),
 		authn: virtualwebauthn.NewAuthenticatorWithOptions(virtualwebauthn.AuthenticatorOptions{UserHandle: []byte(fmt.Sprint(user.ID))}),
 	}
 }
@@ -84,11 +84,11 @@ func (d *device) begin(user social.User) (secret, response string) {
 	if err != nil {
 		d.T.Fatal(err)
 	}
-	asked, err := virtualwebauthn.ParseAttestationOptions(d.text(options))
+	parsed, err := virtualwebauthn.ParseAttestationOptions(d.text(options))
 	if err != nil {
 		d.T.Fatal(err)
 	}
-	return secret, virtualwebauthn.CreateAttestationResponse(d.party(), d.authn, d.key, *asked)
+	return secret, virtualwebauthn.CreateAttestationResponse(d.party(), d.authn, d.key, *parsed)
 }
 
 func (d *device) add(user social.User, name string) error {
@@ -105,17 +105,17 @@ func (d *device) use() (secret, response string) {
 	if err != nil {
 		d.T.Fatal(err)
 	}
-	asked, err := virtualwebauthn.ParseAssertionOptions(d.text(options))
+	parsed, err := virtualwebauthn.ParseAssertionOptions(d.text(options))
 	if err != nil {
 		d.T.Fatal(err)
 	}
-	return secret, virtualwebauthn.CreateAssertionResponse(d.party(), d.authn, d.key, *asked)
+	return secret, virtualwebauthn.CreateAssertionResponse(d.party(), d.authn, d.key, *parsed)
 }
 
 func (d *device) login() (auth.Session, error) {
 	d.T.Helper()
 	secret, response := d.use()
-	return d.Passkeys.Login(d.Ctx, here, secret, response)
+	return d.Passkeys.Login(d.Ctx, testPlace, secret, response)
 }
 
 func TestPasskeys(t *testing.T) {
@@ -125,8 +125,8 @@ func TestPasskeys(t *testing.T) {
 		b.T = t
 		ada := b.NewUser("ada")
 		d := newDevice(b, ada)
-		if _, _, err := b.Passkeys.Begin(b.Ctx, here, ada, "wrong"); !errors.Is(err, social.ErrBadLogin) {
-			t.Errorf("with a wrong password: %v", err)
+		if _, _, err := b.Passkeys.Begin(b.Ctx, testPlace, ada, "wrong"); !errors.Is(err, social.ErrBadLogin) {
+			t.Errorf("Begin with a wrong password: %v, want ErrBadLogin", err)
 		}
 		if err := d.add(ada, " My\u202e  phone "); err != nil {
 			t.Fatal(err)
@@ -138,7 +138,7 @@ func TestPasskeys(t *testing.T) {
 				t.Fatalf("log-in: %v, %v", session.User, err)
 			}
 			if user, err := b.Sessions.SessionUser(b.Ctx, session.Secret); err != nil || user.ID != ada.ID {
-				t.Errorf("the session is of %v, %v", user, err)
+				t.Errorf("user of the session: %v, %v; want ada", user, err)
 			}
 		}
 		all, err := b.Passkeys.All(b.Ctx, ada.ID)
@@ -147,71 +147,72 @@ func TestPasskeys(t *testing.T) {
 		}
 		b.WantHealthy()
 		if err := b.Passkeys.Remove(b.Ctx, ada, all[0].ID(), "wrong"); !errors.Is(err, social.ErrBadLogin) {
-			t.Errorf("removed with a wrong password: %v", err)
+			t.Errorf("Remove with a wrong password: %v, want ErrBadLogin", err)
 		}
 		secret, response := d.use()
 		if err := b.Passkeys.Remove(b.Ctx, ada, all[0].ID(), socialtest.Password); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := b.Passkeys.Login(b.Ctx, here, secret, response); !errors.Is(err, auth.ErrPasskey) {
-			t.Errorf("log-in with a passkey that is removed: %v", err)
+		if _, err := b.Passkeys.Login(b.Ctx, testPlace, secret, response); !errors.Is(err, auth.ErrPasskey) {
+			t.Errorf("log-in with a removed passkey: %v, want ErrPasskey", err)
 		}
 		if b.Redis("HEXISTS", "user:1", "passkeys") != "0" {
-			t.Error("the field is left")
+			t.Error("the field passkeys of user:1 was not deleted")
 		}
 	})
 }
 
-// Each response works once, at the place it was made for, and within five minutes.
+// A response works once, only for the site that it was created for, and only until its request
+// expires.
 func TestPasskeyRefused(t *testing.T) {
 	t.Parallel()
 	b := socialtest.New(t)
 	ada, bob := b.NewUser("ada"), b.NewUser("bob")
 	d := newDevice(b, ada)
 	secret, response := d.begin(ada)
-	if err := b.Passkeys.Add(b.Ctx, here, bob, secret, "", response); !errors.Is(err, auth.ErrPasskey) {
-		t.Errorf("a passkey that ada has begun is added to bob: %v", err)
+	if err := b.Passkeys.Add(b.Ctx, testPlace, bob, secret, "", response); !errors.Is(err, auth.ErrPasskey) {
+		t.Errorf("Add to bob of a passkey for ada: %v, want ErrPasskey", err)
 	}
 	if err := d.add(ada, ""); err != nil {
 		t.Fatal(err)
 	}
 	secret, response = d.use()
-	if _, err := b.Passkeys.Login(b.Ctx, here, secret, response); err != nil {
+	if _, err := b.Passkeys.Login(b.Ctx, testPlace, secret, response); err != nil {
 		t.Fatal(err)
 	}
-	other := here
+	other := testPlace
 	other.Host, other.Origin = "other.example", "https://other.example"
-	refused := func(what string, place auth.Place, secret, response string) {
+	wantRefused := func(name string, place auth.Place, secret, response string) {
 		t.Helper()
 		if _, err := b.Passkeys.Login(b.Ctx, place, secret, response); !errors.Is(err, auth.ErrPasskey) {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: %v, want ErrPasskey", name, err)
 		}
 	}
-	refused("used twice", here, secret, response)
+	wantRefused("used twice", testPlace, secret, response)
 	secret, response = d.use()
-	refused("of another place", other, secret, response)
+	wantRefused("at another site", other, secret, response)
 	d.place = other
 	secret, response = d.use()
-	refused("made for another place", here, secret, response)
-	d.place = here
+	wantRefused("created for another site", testPlace, secret, response)
+	d.place = testPlace
 	secret, _ = d.use()
 	_, response = d.use()
-	refused("for another log-in", here, secret, response)
+	wantRefused("for another log-in", testPlace, secret, response)
 	secret, _ = d.use()
-	refused("nothing", here, secret, "")
+	wantRefused("empty response", testPlace, secret, "")
 	secret, _ = d.use()
-	refused("too long", here, secret, `{"id":"`+strings.Repeat("x", 20_000)+`"}`)
+	wantRefused("too long", testPlace, secret, `{"id":"`+strings.Repeat("x", 20_000)+`"}`)
 	secret, response = d.use()
 	expire(b)
-	refused("too late", here, secret, response)
+	wantRefused("expired request", testPlace, secret, response)
 
 	stranger := newDevice(b, bob)
 	stranger.authn.AddCredential(stranger.key)
 	secret, response = stranger.use()
-	refused("of a device that nobody has added", here, secret, response)
+	wantRefused("unknown passkey", testPlace, secret, response)
 	d.authn.Options.UserNotVerified = true
 	secret, response = d.use()
-	refused("without a fingerprint or a PIN", here, secret, response)
+	wantRefused("without user verification", testPlace, secret, response)
 	d.authn.Options.UserNotVerified = false
 
 	if err := b.Moderation.SetStanding(b.Ctx, social.Operator, ada.ID, moderation.StandingChange{Standing: social.Suspended}); err != nil {
@@ -219,11 +220,11 @@ func TestPasskeyRefused(t *testing.T) {
 	}
 	var suspended *social.SuspendedError
 	if _, err := d.login(); !errors.As(err, &suspended) {
-		t.Errorf("log-in of a user who is suspended: %v", err)
+		t.Errorf("log-in of a suspended user: %v, want SuspendedError", err)
 	}
 }
 
-// expire ends all pending log-ins, as time does.
+// expire deletes all pending log-ins, and checks that each has a TTL.
 func expire(b *socialtest.Bundle) {
 	b.T.Helper()
 	for _, key := range strings.Fields(b.Redis("KEYS", "passkey:*")) {
@@ -246,10 +247,10 @@ func TestMaxPasskeys(t *testing.T) {
 		}
 	}
 	var invalid *social.InvalidError
-	if err := b.Passkeys.Add(b.Ctx, here, ada, secret, "", response); !errors.As(err, &invalid) {
-		t.Errorf("one more: %v", err)
+	if err := b.Passkeys.Add(b.Ctx, testPlace, ada, secret, "", response); !errors.As(err, &invalid) {
+		t.Errorf("Add beyond MaxPasskeys: %v, want InvalidError", err)
 	}
-	if _, _, err := b.Passkeys.Begin(b.Ctx, here, ada, socialtest.Password); !errors.As(err, &invalid) {
-		t.Errorf("one more: %v", err)
+	if _, _, err := b.Passkeys.Begin(b.Ctx, testPlace, ada, socialtest.Password); !errors.As(err, &invalid) {
+		t.Errorf("Begin at MaxPasskeys: %v, want InvalidError", err)
 	}
 }

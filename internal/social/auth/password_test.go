@@ -8,7 +8,7 @@ import (
 	"github.com/alexedwards/argon2id"
 )
 
-// The hasher reads the place from the context.
+// The hasher limits the waiting calls per place, which it reads from the context.
 func TestHasherIsFair(t *testing.T) {
 	t.Parallel()
 	h, err := NewHasher(&argon2id.Params{Memory: 8, Iterations: 1, Parallelism: 1, SaltLength: 8, KeyLength: 16}, 1)
@@ -39,15 +39,15 @@ func TestHasherIsFair(t *testing.T) {
 	})
 	for {
 		mu.Lock()
-		all := refused == 3 && h.Waiting() == waitersPerPlace+1
+		ready := refused == 3 && h.Waiting() == waitersPerPlace+1
 		mu.Unlock()
-		if all {
+		if ready {
 			break
 		}
 	}
 	h.release()
 	wg.Wait()
 	if h.Waiting() != 0 {
-		t.Errorf("%d still wait", h.Waiting())
+		t.Errorf("%d calls are still waiting", h.Waiting())
 	}
 }

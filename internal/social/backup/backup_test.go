@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { redistest.Main(m) }
 // diskless makes a server send snapshots immediately.
 var diskless = []string{"repl-diskless-sync yes", "repl-diskless-sync-delay 0"}
 
-// database is Retwis on a server or a Cluster of the test's own.
+// database is a site on a server or Cluster that no other test uses.
 type database struct {
 	*socialtest.Bundle
 	backup.Source
@@ -60,15 +60,15 @@ func clusterServers(t *testing.T) *redistest.ClusterServers {
 	return c
 }
 
-// busy makes users post, follow, like and delete until stop is called, and returns the posts that
-// exist throughout.
-func (db *database) busy() (kept []int64, stop func()) {
+// startLoad creates users who post, follow, like and delete until stop is called, and returns posts
+// that are never deleted.
+func (db *database) startLoad() (kept []int64, stop func()) {
 	var users []social.User
 	for i := range 8 {
 		users = append(users, db.NewUser(fmt.Sprintf("user%d", i)))
 	}
 	for i, u := range users {
-		// On a Cluster a view builds the home timeline, and a backup has only existing ones.
+		// On a Cluster, the first view builds the home timeline.
 		if _, err := db.Timelines.Home(db.Ctx, u.ID, 0, 10); err != nil {
 			db.T.Fatal(err)
 		}
@@ -112,8 +112,8 @@ func (db *database) busy() (kept []int64, stop func()) {
 	return kept, func() { cancel(); wg.Wait() }
 }
 
-// A backup of a busy site, restored elsewhere, has everything acknowledged before it began, and its
-// keys agree.
+// A backup of a busy site contains all writes that were acknowledged before the backup began, and
+// the restored database is consistent.
 func TestBackupUnderLoad(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -126,12 +126,12 @@ func TestBackupUnderLoad(t *testing.T) {
 		"from a Cluster into one server":  {cluster, single, backup.Auto, backup.Snapshot},
 		"one server, by a scan":           {single, single, backup.Scan, backup.Scan},
 		"a Cluster, by a scan":            {cluster, single, backup.Scan, backup.Scan},
-		"one of the databases of servers": {shared, single, backup.Auto, backup.Scan},
+		"one database of a shared server": {shared, single, backup.Auto, backup.Scan},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			from, to := test.from(t), test.to(t)
-			kept, stop := from.busy()
+			kept, stop := from.startLoad()
 			defer stop()
 			var file bytes.Buffer
 			result, err := backup.Write(from.Ctx, from.Source, &file, backup.Options{Method: test.method, Version: "test"})
@@ -140,10 +140,10 @@ func TestBackupUnderLoad(t *testing.T) {
 			}
 			stop()
 			if result.Method != test.want || result.Written != int64(file.Len()) {
-				t.Errorf("got %+v for a file of %d bytes", result, file.Len())
+				t.Errorf("Write = %+v for a file of %d bytes, want method %s", result, file.Len(), test.want)
 			}
 			if _, _, err := backup.Verify(to.Ctx, bytes.NewReader(file.Bytes())); err != nil {
-				t.Errorf("verify: %v", err)
+				t.Errorf("Verify: %v", err)
 			}
 			restored, err := backup.Restore(to.Ctx, to.Source, &file, backup.RestoreOptions{})
 			if err != nil {
@@ -154,7 +154,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	}
 }
 
-// onFirstWrite calls a function before the first bytes are written.
+// onFirstWrite is a buffer that calls do before the first write.
 type onFirstWrite struct {
 	bytes.Buffer
 	once sync.Once
@@ -166,8 +166,8 @@ func (w *onFirstWrite) Write(p []byte) (int, error) {
 	return w.Buffer.Write(p)
 }
 
-// A Cluster cannot be backed up while slots migrate: a key that moves to a server whose part is
-// already written would be in no part.
+// Write fails if slots migrate during the backup, because a key that moves to a server whose part
+// is already written would be in no part.
 func TestSlotsMoveDuringABackup(t *testing.T) {
 	t.Parallel()
 	for _, method := range []backup.Method{backup.Snapshot, backup.Scan} {
@@ -179,7 +179,7 @@ func TestSlotsMoveDuringABackup(t *testing.T) {
 			for i := range 20 {
 				db.Publish(user, fmt.Sprint("post ", i))
 			}
-			first, last := 0, 0 // in the order of a backup: by address
+			first, last := 0, 0 // masters that a backup reads first and last
 			for i, s := range servers.Masters {
 				if s.Port() < servers.Masters[first].Port() {
 					first = i
@@ -199,17 +199,17 @@ func TestSlotsMoveDuringABackup(t *testing.T) {
 				}
 			}
 			if _, err := backup.Write(db.Ctx, db.Source, &onFirstWrite{do: move}, backup.Options{Method: method}); !errors.Is(err, backup.ErrSlotsMove) {
-				t.Errorf("a slot has moved meanwhile: %v", err)
+				t.Errorf("Write while a slot moves: %v, want ErrSlotsMove", err)
 			}
 			if _, err := backup.Write(db.Ctx, db.Source, io.Discard, backup.Options{Method: method}); err != nil {
-				t.Errorf("a slot has moved before: %v", err)
+				t.Errorf("Write after a slot has moved: %v", err)
 			}
 		})
 	}
 }
 
-// A server restarted during a scan returns its keys in a different order, and all of them are in
-// the backup.
+// A backup contains all keys although the server restarts during the scan and then returns the keys
+// in a different order.
 func TestRestartDuringAScan(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t, "appendonly yes", "appendfsync always")
@@ -240,7 +240,7 @@ func TestRestartDuringAScan(t *testing.T) {
 	}
 }
 
-// shared is one database of a server with other databases.
+// shared returns one database of a server that also has another database.
 func shared(t *testing.T) *database {
 	server := redistest.Own(t, diskless...)
 	c := server.Client(t)
@@ -250,8 +250,8 @@ func shared(t *testing.T) *database {
 	return open(t, server.URL()+"?db=3")
 }
 
-// wantConsistent repairs a restored database as the command does, then expects that its keys agree
-// and that it has these posts.
+// wantConsistent repairs a restored database as the restore command does, and checks that the
+// database is consistent and has the posts in kept.
 func (db *database) wantConsistent(restored backup.Restored, kept []int64) {
 	db.T.Helper()
 	if err := db.Adoption().Adopt(db.Ctx, nil); err != nil {
@@ -262,14 +262,14 @@ func (db *database) wantConsistent(restored backup.Restored, kept []int64) {
 		db.T.Fatal(err)
 	}
 	if restored.AtOneMoment() && repaired.Remaining > 0 {
-		db.T.Errorf("a repair leaves %d problems", repaired.Remaining)
+		db.T.Errorf("%d problems remain after the repair", repaired.Remaining)
 	}
 	if err := db.SearchIndex.Build(db.Ctx); err != nil {
 		db.T.Fatal(err)
 	}
 	result := db.WantHealthy()
 	if result.Problems > 0 || result.Leftovers > 0 {
-		db.T.Errorf("a check finds %d problems and %d leftovers", result.Problems, result.Leftovers)
+		db.T.Errorf("check found %d problems and %d leftovers", result.Problems, result.Leftovers)
 	}
 	views, err := db.Views.Get(db.Ctx, kept...)
 	if err != nil {
@@ -281,9 +281,9 @@ func (db *database) wantConsistent(restored backup.Restored, kept []int64) {
 		}
 	}
 	if n := db.Redis("EXISTS", "restoring") + db.Redis("EXISTS", "of another program"); n != "00" {
-		db.T.Errorf("keys that do not belong there: %s", n)
+		db.T.Errorf("EXISTS of the restore mark and of a key of another database: %s, want 00", n)
 	}
-	// New posts get new IDs, and everything works.
+	// Users can publish new posts.
 	author, err := db.Users.UserByName(db.Ctx, "user0")
 	if err != nil {
 		db.T.Fatal(err)
@@ -291,8 +291,8 @@ func (db *database) wantConsistent(restored backup.Restored, kept []int64) {
 	db.Publish(author, "after the restore")
 }
 
-// small returns a backup of a small site, and the database.
-func small(t *testing.T) (*database, []byte) {
+// smallSite returns a site with two users and a backup of the site.
+func smallSite(t *testing.T) (*database, []byte) {
 	t.Helper()
 	db := single(t)
 	ada, bob := db.NewUser("ada"), db.NewUser("bob")
@@ -308,52 +308,52 @@ func small(t *testing.T) (*database, []byte) {
 	return db, file.Bytes()
 }
 
-// A file that was truncated anywhere, or has a wrong byte, is rejected.
+// Verify rejects a file that is truncated anywhere or has a changed byte.
 func TestDamagedFiles(t *testing.T) {
 	t.Parallel()
-	db, file := small(t)
+	db, file := smallSite(t)
 	want, keys, err := backup.Verify(db.Ctx, bytes.NewReader(file))
 	if err != nil {
 		t.Fatal(err)
 	}
 	accepted := 0
-	refused := func(what string, data []byte) {
+	wantRefused := func(name string, data []byte) {
 		t.Helper()
 		_, _, err := backup.Verify(db.Ctx, bytes.NewReader(data))
 		if err == nil {
-			t.Errorf("%s: accepted", what)
+			t.Errorf("Verify accepted a file: %s", name)
 			return
 		}
 		if !errors.Is(err, backup.ErrDamaged) && !strings.Contains(err.Error(), "not a retwis backup") {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: %v, want ErrDamaged", name, err)
 		}
 	}
 	for n := 0; n < len(file); n += 1 + len(file)/150 {
-		refused(fmt.Sprintf("cut after %d of %d bytes", n, len(file)), file[:n])
+		wantRefused(fmt.Sprintf("cut after %d of %d bytes", n, len(file)), file[:n])
 		changed := bytes.Clone(file)
 		changed[n] ^= 0x10
 		// A few bits have no meaning, such as the padding of a block.
 		if m, k, err := backup.Verify(db.Ctx, bytes.NewReader(changed)); err == nil && (m != want || k != keys) {
-			t.Errorf("accepted with byte %d changed: %+v, %d keys", n, m, k)
+			t.Errorf("Verify accepted a change of byte %d: %+v, %d keys", n, m, k)
 		} else if err == nil {
 			accepted++
 		}
 	}
 	if accepted > 5 {
-		t.Errorf("accepted %d changed files", accepted)
+		t.Errorf("Verify accepted %d changed files, want at most 5", accepted)
 	}
-	refused("without its last byte", file[:len(file)-1])
-	refused("another file", []byte("REDIS0011\xff"))
-	refused("empty", nil)
-	refused("twice", append(bytes.Clone(file), file...))
+	wantRefused("without its last byte", file[:len(file)-1])
+	wantRefused("another file", []byte("REDIS0011\xff"))
+	wantRefused("empty", nil)
+	wantRefused("twice", append(bytes.Clone(file), file...))
 }
 
-// A restore needs an empty database. An interrupted one can be repeated.
+// Restore requires an empty database. An interrupted restore can be repeated.
 func TestRestoreAgain(t *testing.T) {
 	t.Parallel()
-	from, _ := small(t)
+	from, _ := smallSite(t)
 	random := rand.NewChaCha8([32]byte{})
-	for n := range 20 { // so that half a file has something to load
+	for n := range 20 { // so that half of the file has keys to load
 		value := make([]byte, 100_000)
 		_, _ = random.Read(value)
 		from.Redis("SET", fmt.Sprintf("random:%d", n), string(value))
@@ -363,31 +363,31 @@ func TestRestoreAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := buffer.Bytes()
-	_, other := small(t)
+	_, other := smallSite(t)
 	to := single(t)
 	restore := func(data []byte, replace bool) (backup.Restored, error) {
 		return backup.Restore(to.Ctx, to.Source, bytes.NewReader(data), backup.RestoreOptions{Replace: replace})
 	}
 	if _, err := restore(file[:len(file)/2], false); !errors.Is(err, backup.ErrDamaged) {
-		t.Errorf("half a file: %v", err)
+		t.Errorf("Restore of half a file: %v, want ErrDamaged", err)
 	}
 	var copied bytes.Buffer
 	if _, err := backup.Write(to.Ctx, to.Source, &copied, backup.Options{}); !errors.Is(err, backup.ErrRestoring) {
-		t.Errorf("a backup of half a database: %v", err)
+		t.Errorf("Write of a partly restored database: %v, want ErrRestoring", err)
 	}
 	if _, err := restore(other, false); !errors.Is(err, backup.ErrOther) {
-		t.Errorf("another file: %v", err)
+		t.Errorf("Restore of another file: %v, want ErrOther", err)
 	}
 	if _, err := restore(file, false); err != nil {
-		t.Errorf("the same file again: %v", err)
+		t.Errorf("second Restore of the same file: %v", err)
 	}
 	if _, err := restore(file, false); !errors.Is(err, backup.ErrNotEmpty) {
-		t.Errorf("into a full database: %v", err)
+		t.Errorf("Restore into a restored database: %v, want ErrNotEmpty", err)
 	}
 	to.Redis("SET", "stale", "1")
 	to.Redis("ZADD", storage.Processes, "1", "a site")
 	if _, err := restore(other, true); !errors.Is(err, backup.ErrInUse) {
-		t.Errorf("into a database in use: %v", err)
+		t.Errorf("Restore into a database in use: %v, want ErrInUse", err)
 	}
 	to.Redis("DEL", storage.Processes)
 	restored, err := restore(file, true)
@@ -395,7 +395,7 @@ func TestRestoreAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := to.Redis("EXISTS", "stale"); n != "0" {
-		t.Error("a key from before is still there")
+		t.Error("Restore with Replace left an old key")
 	}
 	for _, key := range []string{"next_post_id", "next_user_id"} {
 		if got, want := to.Redis("GET", key), from.Redis("GET", key); got != want {
@@ -403,11 +403,11 @@ func TestRestoreAgain(t *testing.T) {
 		}
 	}
 	if result := to.WantHealthy(); result.Users != 2 || result.Posts != 30 || restored.Keys == 0 {
-		t.Errorf("%+v after %+v", result, restored)
+		t.Errorf("check = %+v after Restore = %+v, want 2 users and 30 posts", result, restored)
 	}
 }
 
-// The permissions of the site are sufficient.
+// Write and Restore work with the permissions of the site.
 func TestRightsOfTheSite(t *testing.T) {
 	t.Parallel()
 	server := redistest.TCP(t)
@@ -422,10 +422,10 @@ func TestRightsOfTheSite(t *testing.T) {
 	var file bytes.Buffer
 	result, err := backup.Write(db.Ctx, db.Source, &file, backup.Options{})
 	if err != nil || result.Method != backup.Scan || !strings.Contains(result.Reason, "NOPERM") {
-		t.Fatalf("%+v, %v", result, err)
+		t.Fatalf("Write = %+v, %v; want a scan because of NOPERM", result, err)
 	}
 	if _, err := backup.Write(db.Ctx, db.Source, &file, backup.Options{Method: backup.Snapshot}); err == nil {
-		t.Error("a snapshot without the right to it")
+		t.Error("Write took a snapshot without the permission")
 	}
 	if _, err := backup.Restore(db.Ctx, db.Source, &file, backup.RestoreOptions{Replace: true}); err != nil {
 		t.Error(err)

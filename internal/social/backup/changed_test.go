@@ -11,12 +11,12 @@ import (
 	"retwis/internal/social/backup"
 )
 
-// The checksums of a backup detect what neither its compression nor the snapshot can: the text of a
-// post was changed, and everything compressed again. A snapshot made by a scan has no checksum of
-// its own.
+// The checksums of a backup detect that the text of a post was changed and the archive compressed
+// again. The checksum of the compression cannot detect this change, and a snapshot made by a scan
+// has no checksum.
 func TestChangedAndCompressedAgain(t *testing.T) {
 	t.Parallel()
-	db, _ := small(t)
+	db, _ := smallSite(t)
 	var file bytes.Buffer
 	if _, err := backup.Write(db.Ctx, db.Source, &file, backup.Options{Method: backup.Scan}); err != nil {
 		t.Fatal(err)
@@ -32,7 +32,7 @@ func TestChangedAndCompressedAgain(t *testing.T) {
 	}
 	changed := bytes.ReplaceAll(archive, []byte("post 17"), []byte("post 71"))
 	if bytes.Equal(changed, archive) {
-		t.Fatal("the backup does not have the text of a post")
+		t.Fatal("the backup does not contain the text of post 17")
 	}
 	for _, test := range []struct {
 		archive []byte
@@ -50,7 +50,7 @@ func TestChangedAndCompressedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, _, err := backup.Verify(db.Ctx, &recompressed); !errors.Is(err, test.want) {
-			t.Errorf("got %v, want %v", err, test.want)
+			t.Errorf("Verify: %v, want %v", err, test.want)
 		}
 	}
 }

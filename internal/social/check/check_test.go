@@ -16,8 +16,8 @@ import (
 	"retwis/internal/social/socialtest"
 )
 
-// 200 users register, post, follow, unfollow, log in and out concurrently; afterwards all
-// invariants hold, on a Cluster too.
+// All invariants hold after 200 users have registered, posted, followed, unfollowed, logged in and
+// logged out concurrently, also on a Cluster.
 func TestEverythingAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, b := range map[string]*bundle{
@@ -33,7 +33,7 @@ func TestEverythingAtOnce(t *testing.T) {
 			for i := range people {
 				wg.Go(func() {
 					rng := rand.New(rand.NewPCG(uint64(i), 1))
-					// Half of them compete with another one for a name.
+					// Half of the users compete with another user for a name.
 					name := fmt.Sprintf("Person%d", i/2*2+i%2*rng.IntN(2))
 					session, err := b.Accounts.Register(b.Ctx, name, socialtest.Password)
 					if errors.Is(err, social.ErrTaken) {
@@ -50,7 +50,7 @@ func TestEverythingAtOnce(t *testing.T) {
 						mu.Lock()
 						other := users[rng.IntN(len(users))]
 						mu.Unlock()
-						if err := b.live(rng, session.User, other); err != nil {
+						if err := b.act(rng, session.User, other); err != nil {
 							t.Errorf("%s: %v", name, err)
 						}
 					}
@@ -66,8 +66,8 @@ func TestEverythingAtOnce(t *testing.T) {
 	}
 }
 
-// live performs a random action of a user.
-func (b *bundle) live(rng *rand.Rand, me, other social.User) error {
+// act performs a random action as the user me.
+func (b *bundle) act(rng *rand.Rand, me, other social.User) error {
 	var err error
 	switch rng.IntN(6) {
 	case 0, 1:
@@ -86,7 +86,7 @@ func (b *bundle) live(rng *rand.Rand, me, other social.User) error {
 	return err
 }
 
-// A check finds damage, and a repair repairs it.
+// Check finds damage, and Repair repairs the damage.
 func TestCheckFinds(t *testing.T) {
 	t.Parallel()
 	for want, damage := range map[string]func(b *bundle){
@@ -165,7 +165,7 @@ func TestCheckFinds(t *testing.T) {
 	}
 }
 
-// Keys that may belong to another program, and ambiguous problems, are not touched.
+// Repair changes neither keys that may belong to another program nor ambiguous problems.
 func TestRepairLeavesAlone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -178,14 +178,15 @@ func TestRepairLeavesAlone(t *testing.T) {
 	b.Redis("HDEL", "users", "ben")
 	before := b.Redis("DUMP", "post:7") + b.Redis("DUMP", "user:7") + b.Redis("DUMP", "post:8") + b.Redis("DUMP", "user:2")
 	if result := b.repair(); result.Remaining != 4 {
-		t.Errorf("repair = %+v", result)
+		t.Errorf("repair = %+v, want 4 remaining problems", result)
 	}
 	if after := b.Redis("DUMP", "post:7") + b.Redis("DUMP", "user:7") + b.Redis("DUMP", "post:8") + b.Redis("DUMP", "user:2"); after != before {
-		t.Error("a repair has changed what is not Retwis'")
+		t.Error("Repair changed a key that may belong to another program")
 	}
 }
 
-// Renaming a damaged key keeps its contents, even if the same name is renamed repeatedly.
+// Repair renames a key of the wrong type and keeps its contents, even if the key is damaged
+// repeatedly.
 func TestRepairSetsAside(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -196,7 +197,7 @@ func TestRepairSetsAside(t *testing.T) {
 		b.repair()
 	}
 	if got := b.Redis("GET", "damaged:{posts:1}") + " " + b.Redis("GET", "damaged:{posts:1}:2"); got != "one two" {
-		t.Errorf("set aside are %q", got)
+		t.Errorf("contents of the renamed keys: %q, want %q", got, "one two")
 	}
 	b.wantConsistent("set aside")
 }

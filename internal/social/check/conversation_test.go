@@ -9,10 +9,10 @@ import (
 	"retwis/internal/social/check"
 )
 
-// conversation writes the undamaged state for TestCheckFindsInConversations: ada (1) has posted
-// post 1, ben (2) has replied (2), ada has replied to that (3), ben likes and cem (3) has reposted
-// (4) post 1; 5 is a deleted reply to post 3, and 6 a reply to it; 7 is a deleted reply to post 1;
-// ben follows #tea, cem has blocked dan (4) and muted ben.
+// conversation writes an undamaged conversation of the users ada (1), ben (2), cem (3) and dan (4):
+// ada's post 1, ben's reply 2 to post 1, ada's reply 3 to post 2, cem's repost 4 of post 1, cem's
+// deleted reply 5 to post 3, ben's reply 6 to post 5, and dan's deleted reply 7 to post 1. ada and
+// ben like post 1, ben follows #tea, and cem has blocked dan and muted ben.
 func (b *bundle) conversation() {
 	b.T.Helper()
 	ada, ben, cem, dan := b.NewUser("ada"), b.NewUser("ben"), b.NewUser("cem"), b.NewUser("dan")
@@ -34,11 +34,11 @@ func (b *bundle) conversation() {
 	if err != nil || repost.ID != 4 {
 		b.T.Fatal(repost, err)
 	}
-	gone := reply(cem, third, "oops")
-	reply(ben, gone, "what?")
-	lost := reply(dan, first, "nothing")
+	deletedParent := reply(cem, third, "oops")
+	reply(ben, deletedParent, "what?")
+	deletedLeaf := reply(dan, first, "nothing")
 	for _, err := range []error{
-		b.Reactions.Like(b.Ctx, ben, first), b.Reactions.Like(b.Ctx, ada, first), b.Reactions.Bookmark(b.Ctx, ben, first), b.Posts.Delete(b.Ctx, cem, gone), b.Posts.Delete(b.Ctx, dan, lost),
+		b.Reactions.Like(b.Ctx, ben, first), b.Reactions.Like(b.Ctx, ada, first), b.Reactions.Bookmark(b.Ctx, ben, first), b.Posts.Delete(b.Ctx, cem, deletedParent), b.Posts.Delete(b.Ctx, dan, deletedLeaf),
 		b.Relations.Block(b.Ctx, cem, dan, time.Time{}), b.Relations.Mute(b.Ctx, cem, ben, time.Time{}),
 		b.Profiles.Pin(b.Ctx, ada, first),
 	} {
@@ -51,13 +51,13 @@ func (b *bundle) conversation() {
 	}
 	b.Redis("ZADD", "following_tags:2", "5", "tea")
 	b.Redis("ZADD", "tag_followers:tea", "5", "2")
-	b.Eventually("the background to end", func() bool {
+	b.Eventually("the tasks to end", func() bool {
 		return b.isIdle()
 	})
 	b.Clock.Advance(time.Minute)
 }
 
-// A check finds damage in conversations, and a repair repairs it.
+// Check finds damage in conversations, and Repair repairs the damage.
 func TestCheckFindsInConversations(t *testing.T) {
 	t.Parallel()
 	for want, damage := range map[string]func(b *bundle){

@@ -10,8 +10,8 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// A name and a tag that the indexes have lost are found and restored. A task of a future version is
-// left to that version.
+// Check finds names and tags that are missing from the completion index, and Repair adds the names
+// and tags. Repair leaves a task of an unknown kind in the queue.
 func TestCompletions(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -35,31 +35,31 @@ func TestCompletions(t *testing.T) {
 	}
 	for _, want := range []string{"@ada", "@ben", "#tea", "#go"} {
 		if !slices.Contains(found, want+" is missing from the completion index") {
-			t.Errorf("%s is not found: %q", want, found)
+			t.Errorf("check did not report %s: %q", want, found)
 		}
 	}
 	b.repair()
 	for prefix, want := range map[string]string{"ad": "ada", "be": "ben"} {
 		if names, err := index.Names(b.Ctx, prefix, 5); err != nil || len(names) != 1 || names[0].Username != want {
-			t.Errorf("%s: %v, %v", prefix, names, err)
+			t.Errorf("Names(%s) = %v, %v; want %s", prefix, names, err, want)
 		}
 	}
 	if tags, err := index.Tags(b.Ctx, "t", 5); err != nil || !slices.Equal(tags, []string{"tea"}) {
-		t.Errorf("%v, %v", tags, err)
+		t.Errorf("Tags(t) = %v, %v; want tea", tags, err)
 	}
 	if got := b.Redis("ZRANGE", "tasks", "0", "-1"); got != "teleport:1" {
-		t.Errorf("tasks: %q", got)
+		t.Errorf("tasks: %q, want teleport:1", got)
 	}
 }
 
-// An index that has lost some of its words, or has wrong ones, is found and repaired. A database
-// that predates the search gets its index built.
+// Check finds missing and wrong entries of the search index, and Repair repairs the index. Build
+// creates the index of a database that predates the search.
 func TestSearchIndex(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ada := b.NewUser("ada")
 	first, second := b.Publish(ada, "about tea"), b.Publish(ada, "about tea and rain")
-	for key := range strings.FieldsSeq(b.Redis("KEYS", "{search*")) { // as before there was a search
+	for key := range strings.FieldsSeq(b.Redis("KEYS", "{search*")) { // the database predates the search
 		b.Redis("DEL", key)
 	}
 	third := b.Publish(ada, "a new one")
@@ -69,24 +69,24 @@ func TestSearchIndex(t *testing.T) {
 	}
 	b.wantConsistent("a new database")
 	socialtest.WantIndexRight(b.Bundle)
-	records := func() string { return b.Redis("KEYS", "{search}.*.ids:0") } // a rebuild changes the name
+	idsKey := func() string { return b.Redis("KEYS", "{search}.*.ids:0") } // a rebuild changes the key
 	for name, c := range map[string]struct {
 		damage func()
-		found  string
+		want   string // part of the report
 	}{
-		"all is lost": {found: "is missing from the search index", damage: func() {
+		"no index": {want: "is missing from the search index", damage: func() {
 			for key := range strings.FieldsSeq(b.Redis("KEYS", "{search}*")) {
 				b.Redis("DEL", key)
 			}
 		}},
-		"a lost document": {found: "is missing from the search index", damage: func() {
-			b.Redis("HDEL", records(), storage.Itoa(third))
+		"a lost document": {want: "is missing from the search index", damage: func() {
+			b.Redis("HDEL", idsKey(), storage.Itoa(third))
 		}},
-		"another text": {found: "is missing from the search index", damage: func() {
+		"changed post": {want: "is missing from the search index", damage: func() {
 			b.Redis("HSET", storage.PostKey(second), "body", "about rain")
 		}},
-		"a wrong type": {found: "WRONGTYPE", damage: func() {
-			key := records()
+		"a wrong type": {want: "WRONGTYPE", damage: func() {
+			key := idsKey()
 			b.Redis("DEL", key)
 			b.Redis("SET", key, "nothing")
 		}},
@@ -96,16 +96,16 @@ func TestSearchIndex(t *testing.T) {
 		if _, err := b.Check(check.Options{Report: func(p check.Problem) { found = append(found, p.Detail) }}); err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(strings.Join(found, "\n"), c.found) {
-			t.Errorf("%s: found %q, want %q", name, found, c.found)
+		if !strings.Contains(strings.Join(found, "\n"), c.want) {
+			t.Errorf("%s: found %q, want %q", name, found, c.want)
 		}
 		b.repair()
 		b.wantConsistent(name)
 		socialtest.WantIndexRight(b.Bundle)
 	}
-	// A post that is being fanned out is no problem.
+	// A post that is being fanned out is not reported as missing.
 	b.Redis("ZADD", "tasks", "1", b.PostTask(first))
-	b.Redis("HDEL", records(), storage.Itoa(first))
+	b.Redis("HDEL", idsKey(), storage.Itoa(first))
 	report := func(p check.Problem) {
 		if strings.Contains(p.Detail, "missing from the search index") {
 			t.Error(p)

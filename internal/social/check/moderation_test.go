@@ -13,7 +13,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// A check finds roles, standings and reports that disagree, and repairs them.
+// Check finds inconsistent roles, standings, sign-ups and reports, and Repair repairs them.
 func TestModeration(t *testing.T) {
 	t.Parallel()
 	b := socialtest.New(t)
@@ -56,13 +56,13 @@ func TestModeration(t *testing.T) {
 		result, err := b.Check(check.Options{})
 		must(err)
 		if result.Problems+result.Leftovers == 0 {
-			t.Errorf("after %q: no problem was found", damage)
+			t.Errorf("check found no problem after %q", damage)
 		}
 		_, err = check.Repair(b.Ctx, b.App, check.Options{})
 		must(err)
 		b.WantHealthy()
 	}
 	if _, err := b.Reports.TakeReport(b.Ctx, ada.Actor()); err != nil {
-		t.Errorf("the report after the repair: %v", err)
+		t.Errorf("TakeReport after the repair: %v", err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// A part of the users is checked, always the same ones, and some of the problems are found.
+// With Part, Check checks a part of the users, always the same users, and finds their problems.
 func TestPart(t *testing.T) {
 	t.Parallel()
 	socialtest.OnEach(t, func(t *testing.T, client rueidis.Client) {
@@ -30,28 +30,28 @@ func TestPart(t *testing.T) {
 				t.Fatal(err)
 			}
 			if n := result.Users; part == 1 && n != users || part < 1 && (n < users/10 || n > users*6/10) {
-				t.Errorf("part %v: %d users", part, n)
+				t.Errorf("part %v: checked %d of %d users", part, n, users)
 			}
 			if before != nil && len(before) != len(found[part]) {
-				t.Errorf("the same part has %d and %d keys with problems", len(before), len(found[part]))
+				t.Errorf("two checks of the same part found %d and %d keys with problems", len(before), len(found[part]))
 			}
 		}
 		if len(found[1]) != users {
 			t.Errorf("%d keys with problems, want %d", len(found[1]), users)
 		}
 		if n := len(found[0.3]); n < users/10 || n > users*6/10 {
-			t.Errorf("a part has %d keys with problems of %d", n, users)
+			t.Errorf("part 0.3: %d of %d keys with problems, want 10%% to 60%%", n, users)
 		}
 		for key := range found[0.3] {
 			if !found[1][key] {
-				t.Errorf("%s is a problem in a part only", key)
+				t.Errorf("%s was reported only for a part", key)
 			}
 		}
 	})
 	b := socialtest.New(t)
 	for _, part := range []float64{-1, 2} {
 		if _, err := b.Check(check.Options{Part: part}); err == nil {
-			t.Errorf("part %v is accepted", part)
+			t.Errorf("Check accepted Part %v", part)
 		}
 	}
 }

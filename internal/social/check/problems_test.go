@@ -15,15 +15,15 @@ import (
 // digest is the SHA-256 of a session's secret.
 var digest = strings.Repeat("ab", 32)
 
-// planted is damage to the database of bundle.conversation.
+// planted describes damage to the database of bundle.conversation.
 type planted struct {
-	want   string // the expected line of the check
-	repair string // the expected repair
-	redis  []string
-	more   []string
+	want   string   // part of the expected report
+	repair string   // part of the expected repair
+	redis  []string // command that does the damage
+	more   []string // second command; may be nil
 }
 
-// Each problem that no other test plants is found, described, and repaired.
+// Check finds and describes each problem that no other test covers, and Repair repairs the problem.
 func TestCheckFindsEach(t *testing.T) {
 	t.Parallel()
 	for _, p := range []planted{
@@ -110,8 +110,8 @@ func TestCheckFindsEach(t *testing.T) {
 	}
 }
 
-// wantFound checks that a check reports a line with this text, and that a repair leaves nothing to
-// report.
+// wantFound checks that Check reports a line that contains want and repair, and that Repair repairs
+// all problems.
 func (b *bundle) wantFound(want, repair string) {
 	b.T.Helper()
 	var found []string
@@ -124,17 +124,17 @@ func (b *bundle) wantFound(want, repair string) {
 		isFound = isFound || strings.Contains(line, want) && strings.Contains(line, repair)
 	}
 	if !isFound || result.Repaired != 0 || result.Remaining != result.Problems {
-		b.T.Errorf("found %q, want %q, repaired with %q: %+v", found, want, repair, result)
+		b.T.Errorf("found %q, want %q with the repair %q; check = %+v", found, want, repair, result)
 	}
 	if repaired := b.repair(); repaired.Repaired == 0 || repaired.Remaining != 0 {
 		b.T.Errorf("repair = %+v", repaired)
 	}
-	b.Eventually("the background to end", func() bool { return b.isIdle() })
+	b.Eventually("the tasks to end", func() bool { return b.isIdle() })
 	b.wantConsistent(want)
 }
 
-// On a Cluster, names are in buckets and posts of celebrities are merged. Facts stored on two
-// servers are repaired as on one.
+// On a Cluster, names are in buckets and posts of celebrities are merged. Entries that are stored
+// on two servers are repaired as on a single server.
 func TestCheckFindsOnACluster(t *testing.T) {
 	t.Parallel()
 	b := on(t, redistest.Cluster(t, 3).Client(t))
@@ -157,7 +157,7 @@ func TestCheckFindsOnACluster(t *testing.T) {
 	}
 }
 
-// Expired sessions are ended.
+// Check finds expired sessions, and Repair ends the sessions.
 func TestCheckFindsExpiredSessions(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -168,12 +168,12 @@ func TestCheckFindsExpiredSessions(t *testing.T) {
 	b.Clock.Advance(400 * 24 * time.Hour)
 	b.wantFound("2 sessions have expired, but are still recorded", "end them")
 	if got := b.Redis("HGET", storage.UserKey(ada.ID), "auth"); got != "" {
-		t.Errorf("auth: %q", got)
+		t.Errorf("field auth = %q, want none", got)
 	}
 }
 
-// One repair corrects damage that depends on other damage: a user is lost, with everything that
-// others have with them.
+// A single repair corrects damage that depends on other damage, such as all entries of other users
+// that refer to a lost user.
 func TestRepairOfALostUser(t *testing.T) {
 	t.Parallel()
 	for uid := range 4 {
@@ -185,7 +185,7 @@ func TestRepairOfALostUser(t *testing.T) {
 			if repaired := b.repair(); repaired.Repaired == 0 || repaired.Remaining != 0 {
 				t.Errorf("repair = %+v", repaired)
 			}
-			b.Eventually("the background to end", func() bool { return b.isIdle() })
+			b.Eventually("the tasks to end", func() bool { return b.isIdle() })
 			b.wantConsistent("without a user")
 		})
 	}

@@ -22,7 +22,7 @@ import (
 // damageEnv sets how many times TestRepairAfterRandomDamage damages a database, for a long run.
 const damageEnv = "SOCIAL_DAMAGE_ROUNDS"
 
-// repair repairs the database.
+// repair calls Repair and returns its result.
 func (b *bundle) repair() check.Result {
 	b.T.Helper()
 	result, err := check.Repair(b.Ctx, b.App, check.Options{Followers: 10_000})
@@ -32,20 +32,21 @@ func (b *bundle) repair() check.Result {
 	return result
 }
 
-func (b *bundle) wantConsistent(what string) {
+// wantConsistent checks that Check finds no problems. Failures begin with name.
+func (b *bundle) wantConsistent(name string) {
 	b.T.Helper()
 	result, err := b.Check(check.Options{Followers: 10_000, Report: func(p check.Problem) {
-		b.T.Errorf("%s: after the repair: %s", what, p)
+		b.T.Errorf("%s: %s", name, p)
 	}})
 	if err != nil {
 		b.T.Fatal(err)
 	}
 	if result.Problems+result.Leftovers > 0 {
-		b.T.Errorf("%s: check = %+v", what, result)
+		b.T.Errorf("%s: check = %+v, want no problems", name, result)
 	}
 }
 
-// network creates some users who follow each other and have posted.
+// network creates users who follow each other at random, and posts by these users.
 func (b *bundle) network(people, posts int, rng *rand.Rand) []social.User {
 	b.T.Helper()
 	var users []social.User
@@ -68,7 +69,7 @@ func (b *bundle) network(people, posts int, rng *rand.Rand) []social.User {
 	return users
 }
 
-// damage changes one key in a way Retwis never does, and returns a description.
+// damage changes one key in a way that Retwis never does, and returns the command.
 func (b *bundle) damage(rng *rand.Rand, people, posts int) string {
 	uid, other := fmt.Sprint(1+rng.IntN(people+2)), fmt.Sprint(1+rng.IntN(people+2))
 	pid := fmt.Sprint(1 + rng.IntN(posts+2))
@@ -110,8 +111,7 @@ func (b *bundle) damage(rng *rand.Rand, people, posts int) string {
 	return fmt.Sprint(words)
 }
 
-// A check finds random damage and a repair repairs it, during concurrent posts,
-// follows and log-ins.
+// Repair repairs random damage during concurrent posts, follows and log-ins.
 func TestRepairAfterRandomDamage(t *testing.T) {
 	t.Parallel()
 	rounds := 8
@@ -141,15 +141,17 @@ func TestRepairAfterRandomDamage(t *testing.T) {
 	}
 }
 
-func (b *bundle) damageAndRepair(rng *rand.Rand, what string) {
+// damageAndRepair damages a new network at random and checks that Repair repairs all damage.
+// Failures begin with name.
+func (b *bundle) damageAndRepair(rng *rand.Rand, name string) {
 	const people, posts = 12, 30
 	users := b.network(people, posts, rng)
-	b.wantConsistent(what + ": before")
+	b.wantConsistent(name + ": before")
 	var done []string
 	for range 1 + rng.IntN(12) {
 		done = append(done, b.damage(rng, people, posts))
 	}
-	what += ": " + strings.Join(done, "\n\t")
+	name += ": " + strings.Join(done, "\n\t")
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	for i := range 3 {
@@ -161,36 +163,36 @@ func (b *bundle) damageAndRepair(rng *rand.Rand, what string) {
 					return
 				default:
 				}
-				b.liveAmong(rng, users)
+				b.actAs(rng, users)
 			}
 		})
 	}
 	first := b.repair()
 	if first.Remaining > 0 {
-		b.T.Errorf("%s\n%d problems remain: %+v", what, first.Remaining, first)
+		b.T.Errorf("%s\n%d problems remain: %+v", name, first.Remaining, first)
 	}
 	close(stop)
 	wg.Wait()
-	b.Eventually("the fan-outs to end", func() bool { // including those of posts whose keys were damaged
+	b.Eventually("the fan-outs to end", func() bool { // including the fan-outs of damaged posts
 		b.Clock.Advance(time.Minute)
 		return b.RetryTasks(b.Ctx) == nil && b.isIdle()
 	})
-	b.wantConsistent(what)
-	// New users can register, and everything works.
+	b.wantConsistent(name)
+	// A new user can register and post.
 	session, err := b.Accounts.Register(b.Ctx, "ghost", socialtest.Password)
 	if err != nil {
-		b.T.Errorf("%s: register: %v", what, err)
+		b.T.Errorf("%s: Register: %v", name, err)
 		return
 	}
 	if _, err := b.Sessions.SessionUser(b.Ctx, session.Secret); err != nil {
-		b.T.Errorf("%s: the session of a new user: %v", what, err)
+		b.T.Errorf("%s: session of the new user: %v", name, err)
 	}
 	b.Publish(session.User, "hello")
-	b.wantConsistent(what + ": later")
+	b.wantConsistent(name + ": later")
 }
 
-// liveAmong performs a random action of a user who still exists.
-func (b *bundle) liveAmong(rng *rand.Rand, users []social.User) {
+// actAs performs a random action as one of the users, unless the user no longer exists.
+func (b *bundle) actAs(rng *rand.Rand, users []social.User) {
 	ctx := social.WithFresh(b.Ctx)
 	me, err := b.Users.UserByName(ctx, users[rng.IntN(len(users))].Name)
 	if err != nil {
@@ -200,11 +202,11 @@ func (b *bundle) liveAmong(rng *rand.Rand, users []social.User) {
 	if err != nil || me.ID == other.ID {
 		return
 	}
-	_ = b.live(rng, me, other) // fails if keys are damaged
+	_ = b.act(rng, me, other) // fails if keys are damaged
 }
 
-// A failover with replication lag leaves the keys of a Cluster inconsistent. A check finds that,
-// and a repair makes them consistent again.
+// A failover with replication lag leaves the keys of a Cluster inconsistent. Check finds the
+// inconsistencies, and Repair repairs them.
 func TestRepairAfterLossyFailover(t *testing.T) {
 	t.Parallel()
 	c := socialtest.NewReplicated(t)
@@ -212,8 +214,8 @@ func TestRepairAfterLossyFailover(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	users := b.network(20, 60, rng)
 	c.Cut()
-	b.Eventually("the site to go on without the replica", func() bool {
-		_, err := b.Posts.Post(b.Ctx, users[0], "is it there?")
+	b.Eventually("a write without the replica", func() bool {
+		_, err := b.Posts.Post(b.Ctx, users[0], "without the replica")
 		if err != nil && !errors.Is(err, social.ErrUncertain) {
 			t.Fatal(err)
 		}
@@ -223,17 +225,17 @@ func TestRepairAfterLossyFailover(t *testing.T) {
 		if i%10 == 0 {
 			users = append(users, b.NewUser(fmt.Sprintf("late%d", i)))
 		}
-		if err := b.live(rng, users[rng.IntN(len(users))], users[rng.IntN(len(users))]); err != nil {
+		if err := b.act(rng, users[rng.IntN(len(users))], users[rng.IntN(len(users))]); err != nil {
 			t.Fatal(err)
 		}
 	}
-	b.Close() // otherwise it would write its latest posts again
+	b.Close() // otherwise b would write its latest posts again
 	c.FailOver()
 	other := on(t, c.DB) // a process without memory of the lost writes
 	other.Clock.Unix.Store(b.Clock.Unix.Load() + 120)
 	found, err := other.Check(check.Options{})
 	if err != nil || found.Problems < 10 {
-		t.Fatalf("check = %+v, %v", found, err)
+		t.Fatalf("check = %+v, %v; want at least 10 problems", found, err)
 	}
 	repaired := other.repair()
 	t.Logf("%d problems, %d leftovers; %d repaired, %d remain", found.Problems, found.Leftovers, repaired.Repaired, repaired.Remaining)
@@ -241,7 +243,7 @@ func TestRepairAfterLossyFailover(t *testing.T) {
 	other.wantConsistent("lossy failover")
 }
 
-// Hundreds of keys are lost or restored from an old state.
+// Repair repairs a database in which hundreds of keys were lost or restored from an old state.
 func TestRepairAfterKeysAreLost(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -257,7 +259,7 @@ func TestRepairAfterKeysAreLost(t *testing.T) {
 		if i%10 == 0 {
 			users = append(users, b.NewUser(fmt.Sprintf("late%d", i)))
 		}
-		if err := b.live(rng, users[rng.IntN(len(users))], users[rng.IntN(len(users))]); err != nil {
+		if err := b.act(rng, users[rng.IntN(len(users))], users[rng.IntN(len(users))]); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -274,7 +276,7 @@ func TestRepairAfterKeysAreLost(t *testing.T) {
 	other.Clock.Unix.Store(b.Clock.Unix.Load() + 120)
 	found, err := other.Check(check.Options{})
 	if err != nil || found.Problems < 20 {
-		t.Fatalf("check = %+v, %v", found, err)
+		t.Fatalf("check = %+v, %v; want at least 20 problems", found, err)
 	}
 	if repaired := other.repair(); repaired.Remaining > 0 {
 		t.Errorf("repair = %+v", repaired)
@@ -282,8 +284,8 @@ func TestRepairAfterKeysAreLost(t *testing.T) {
 	other.wantConsistent("keys lost")
 }
 
-// The masters of a Cluster are backed up one after the other. So a list can have posts of an author
-// who is no longer followed while another post of that author is not on all lists.
+// Because a backup reads one master of a Cluster after another, a restored list can have posts of
+// an author who is no longer followed while another post of that author is not on all lists.
 func TestRepairRestored(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

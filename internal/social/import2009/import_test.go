@@ -17,11 +17,11 @@ import (
 	"retwis/internal/social/socialtest"
 )
 
-// differences are the lines in which an import differs from the in-place conversion of development
-// versions, with the reasons.
+// differences lists the lines in which the result of an import differs from the result of the
+// in-place conversion of development versions, with the reasons.
 var differences = map[string][]string{
 	"article": {
-		`- "layout_adopted_posts" string "10344"`, // its posts are on all lists: no check has to excuse them
+		`- "layout_adopted_posts" string "10344"`, // all posts are on all lists, so the checks need no exception
 	},
 	"damaged": {
 		`- "layout_adopted_posts" string "20000"`,
@@ -31,12 +31,12 @@ var differences = map[string][]string{
 	},
 	"without-counters": {
 		`- "layout_adopted_posts" string "10344"`,
-		`+ "timeline" list "[\"10344\" \"10343\"]"`, // the old list is lost, and was copied then
+		`+ "timeline" list "[\"10344\" \"10343\"]"`, // the old list is missing, and the conversion copied it
 	},
 }
 
-// An import yields the same as the in-place conversion did, except for differences. testdata has
-// the keys from conversions, without those of 2009, which they kept.
+// An import has the same result as the in-place conversion, except for differences. testdata has
+// the keys after conversions, without the kept keys of 2009.
 func TestLikeConversion(t *testing.T) {
 	t.Parallel()
 	for name, commands := range fixtures {
@@ -49,7 +49,7 @@ func TestLikeConversion(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !slices.Equal(dump(t, old), before) {
-				t.Error("the source was changed")
+				t.Error("the import changed the source")
 			}
 			b.WantHealthy()
 			recorded, err := os.ReadFile("testdata/" + name + ".golden")
@@ -78,8 +78,8 @@ func TestLikeConversion(t *testing.T) {
 	}
 }
 
-// unindexed returns the contents of the database without the search index, which only an import
-// builds: a converted database gets it when it is served.
+// unindexed returns the contents of the database without the search index, which the in-place
+// conversion did not build.
 func (b *bundle) unindexed() []string {
 	for _, uid := range []string{"13", "14", "1000", "1001"} {
 		b.Redis("HDEL", "user:"+uid, "searched")
@@ -97,12 +97,12 @@ func TestImported(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := open(t)
-			told := false
+			finished := false
 			i := b.importFrom(source(t, damaged()))
-			i.Progress = func(done, total int64) { told = done == total }
+			i.Progress = func(done, total int64) { finished = done == total }
 			got, err := i.Run(b.Ctx)
-			if want := (import2009.Result{Users: 4, Follows: 2, Posts: 2, Skipped: 20}); err != nil || got != want || !told {
-				t.Errorf("Run = %+v, %v, want %+v; progress to the end: %t", got, err, want, told)
+			if want := (import2009.Result{Users: 4, Follows: 2, Posts: 2, Skipped: 20}); err != nil || got != want || !finished {
+				t.Errorf("Run = %+v, %v, want %+v; progress reached the total: %t", got, err, want, finished)
 			}
 			b.WantHealthy()
 			for _, login := range []struct {
@@ -120,14 +120,14 @@ func TestImported(t *testing.T) {
 				}
 			}
 			if phc := b.Redis("HGET", "user:1000", "password"); !strings.HasPrefix(phc, "$argon2id$") {
-				t.Errorf("the password is still %q", phc)
+				t.Errorf("the password is stored as %q, want an argon2id hash", phc)
 			}
 			if _, err := b.Sessions.SessionUser(b.Ctx, "fea5e81ac8ca77622bed1c2132a021f9"); !errors.Is(err, social.ErrNoSession) {
 				t.Errorf("an old secret: %v, want ErrNoSession", err)
 			}
 			home, err := b.Timelines.Home(b.Ctx, 1000, 0, 10)
 			if err != nil || !slices.Equal(home.IDs, []int64{10344, 10343}) {
-				t.Errorf("home = %v, %v", home.IDs, err)
+				t.Errorf("home = %v, %v; want [10344 10343]", home.IDs, err)
 			}
 			newcomer := b.NewUser("newcomer")
 			b.Connect(newcomer, social.User{ID: 1000, Name: "antirez"})
@@ -135,14 +135,14 @@ func TestImported(t *testing.T) {
 				t.Errorf("user %d and post %d, want 1002 and 20001", newcomer.ID, pid)
 			}
 			if _, err := b.Accounts.Register(b.Ctx, "AntiRez", socialtest.Password); !errors.Is(err, social.ErrTaken) {
-				t.Errorf("an old name in another case: %v, want ErrTaken", err)
+				t.Errorf("Register of an old name in another case: %v, want ErrTaken", err)
 			}
 			b.WantHealthy()
 		})
 	}
 }
 
-// An import that is killed at any moment is completed by the next one, without duplicates.
+// The next import completes an import that was killed at any moment, without duplicates.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	stride := int64(3)
@@ -160,19 +160,19 @@ func TestKilled(t *testing.T) {
 		ctx, cancel := context.WithCancel(b.Ctx)
 		killed := &bundle{socialtest.On(t, socialtest.Dying(target, cut), func(o *app.Options) {
 			o.NoJobs = true
-			o.Logger = slog.New(canceling{slog.NewTextHandler(io.Discard, nil), cancel}) // a load keeps trying for a minute
+			o.Logger = slog.New(canceling{slog.NewTextHandler(io.Discard, nil), cancel}) // mass insertion would retry for a minute
 		})}
 		i := killed.importFrom(old)
 		_, err := i.Run(ctx)
 		cancel()
-		ended := err == nil
-		if i.Name = "redis://other"; !ended && b.Redis("EXISTS", "restoring") == "1" {
+		completed := err == nil
+		if i.Name = "redis://other"; !completed && b.Redis("EXISTS", "restoring") == "1" {
 			i.Target, i.App = target, b.App
 			if _, err := i.Run(b.Ctx); !errors.Is(err, import2009.ErrNotEmpty) || !strings.Contains(err.Error(), "redis://old") {
-				t.Errorf("another source after %d: %v, want ErrNotEmpty", cut, err)
+				t.Errorf("import of another source after %d commands: %v, want ErrNotEmpty", cut, err)
 			}
 		}
-		if !ended {
+		if !completed {
 			if _, err := b.importFrom(old).Run(b.Ctx); err != nil {
 				t.Fatalf("killed after %d: %v", cut, err)
 			}
@@ -181,7 +181,7 @@ func TestKilled(t *testing.T) {
 			t.Fatalf("killed after %d:\n%s\nwant\n%s", cut, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 		b.WantHealthy()
-		if ended {
+		if completed {
 			t.Logf("an import takes up to %d commands", cut)
 			break
 		}
@@ -208,7 +208,7 @@ func TestRefused(t *testing.T) {
 		"an empty source":    {nil, nil, import2009.ErrNot2009},
 		"a site of 2014":     {[][]string{{"HSET", "users", "antirez", "1"}, {"HSET", "post:1", "body", "x"}}, nil, import2009.ErrNot2009},
 		"a target with keys": {article(), [][]string{{"SET", "x", "y"}}, import2009.ErrNotEmpty},
-		"a part of a backup": {article(), [][]string{{"SET", "restoring", "4711"}}, import2009.ErrNotEmpty},
+		"a partial restore":  {article(), [][]string{{"SET", "restoring", "4711"}}, import2009.ErrNotEmpty},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -218,7 +218,7 @@ func TestRefused(t *testing.T) {
 				t.Errorf("Run = %v, want %v", err, test.want)
 			}
 			if after := dump(t, b.DB); !slices.Equal(after, before) {
-				t.Errorf("the target has %q now", after)
+				t.Errorf("Run changed the target to %q", after)
 			}
 		})
 	}

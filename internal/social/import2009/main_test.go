@@ -17,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// article returns the database of the case study of 2009 with its own values, and a few entries as
-// its programs would have added.
+// article returns the commands that write the database of the case study of 2009: the values in the
+// text and a few entries that the programs of the case study would have added.
 func article() [][]string {
 	const secret = "fea5e81ac8ca77622bed1c2132a021f9"
 	return [][]string{
@@ -42,7 +42,7 @@ func article() [][]string {
 	}
 }
 
-// damaged returns the article's database with unreadable entries.
+// damaged returns the commands of article and commands that write unreadable entries.
 func damaged() [][]string {
 	return append(article(), [][]string{
 		{"SET", "uid:7:password", "nameless"},
@@ -56,10 +56,10 @@ func damaged() [][]string {
 		{"SET", "uid:12:password", "intruder"},
 		{"SET", "uid:13:username", "Pippo"}, // the same name in another case
 		{"SET", "uid:13:password", "other"},
-		{"SET", "uid:14:username", "José the 1st."}, /// not a valid name today
+		{"SET", "uid:14:username", "José the 1st."}, // no longer a valid name
 		{"SET", "uid:14:password", "olé"},
 		{"SADD", "uid:77:following", "1000"},
-		{"SADD", "uid:1000:followers", "77", "x", "1000", "14"}, // 14 follows, but has no entry for it
+		{"SADD", "uid:1000:followers", "77", "x", "1000", "14"}, // following of user 14 is missing
 		{"SET", "uid:1001:following", "a string"},
 		{"SET", "post:1", "no bars"},
 		{"SET", "post:2", "1000|one bar"},
@@ -73,7 +73,7 @@ func damaged() [][]string {
 	}...)
 }
 
-// fixtures are the databases whose in-place conversion is recorded in testdata.
+// fixtures holds the databases whose in-place conversion is recorded in testdata.
 var fixtures = map[string]func() [][]string{
 	"article": article,
 	"damaged": damaged,
@@ -82,12 +82,12 @@ var fixtures = map[string]func() [][]string{
 	},
 }
 
-// bundle is an empty target.
+// bundle is an application on the target of an import.
 type bundle struct{ *socialtest.Bundle }
 
 func on(t testing.TB, client rueidis.Client) *bundle { return &bundle{socialtest.On(t, client)} }
 
-// source returns a database with some contents.
+// source returns a new database that was filled by the commands.
 func source(t testing.TB, commands [][]string) rueidis.Client {
 	t.Helper()
 	client := redistest.DB(t).Client(t)

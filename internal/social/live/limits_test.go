@@ -20,24 +20,24 @@ func TestSlowReadersAreCut(t *testing.T) {
 	slow, quick := p.mustOpen(live.Subscription{Page: live.Everyone}), p.mustOpen(live.Subscription{Page: live.Everyone})
 	slow.set(func() { slow.stuck = true })
 	post := p.Publish(ada, "text")
-	p.Eventually("the quick one", func() bool { return slices.Equal(quick.posts(), []int64{post}) })
-	p.Eventually("the slow one to be cut", slow.isClosed)
+	p.Eventually("the post on the quick connection", func() bool { return slices.Equal(quick.posts(), []int64{post}) })
+	p.Eventually("the slow connection to be closed", slow.isClosed)
 	p.Eventually("one connection", func() bool { return p.hub.Connections() == 1 })
 
-	// A reader that has only paused for a moment gets everything, in order.
+	// A reader that pauses for less than SlowReader stays connected until Close.
 	other := start(t, redistest.Own(t).URL(), live.Options{SlowReader: time.Minute})
 	bob := other.NewUser("bob")
 	late := other.mustOpen(live.Subscription{Page: live.Everyone})
 	late.set(func() { late.stuck = true })
 	quick = other.mustOpen(live.Subscription{Page: live.Everyone})
 	other.Publish(bob, "first")
-	other.Eventually("the quick one", func() bool { return len(quick.posts()) == 1 })
+	other.Eventually("the post on the quick connection", func() bool { return len(quick.posts()) == 1 })
 	if late.isClosed() || len(late.posts()) != 0 {
-		t.Errorf("the late one is notified of %d", late.posts())
+		t.Errorf("the paused connection is closed (%t) or got posts %d", late.isClosed(), late.posts())
 	}
 	other.hub.Close()
 	if !late.isClosed() {
-		t.Error("the late one is open after Close")
+		t.Error("the paused connection is open after Close")
 	}
 }
 
@@ -47,7 +47,7 @@ func TestLimitAtOnce(t *testing.T) {
 	p := start(t, redistest.Own(t).URL(), live.Options{MaxConnections: 1})
 	detach, err := p.hub.Attach(p.Ctx, live.Subscription{}, func() (live.Conn, error) {
 		if _, _, err := p.open(live.Subscription{}); !errors.Is(err, live.ErrFull) {
-			t.Errorf("while the first opens: %v, want ErrFull", err)
+			t.Errorf("second Attach while the first one opens: %v, want ErrFull", err)
 		}
 		return &conn{closed: make(chan struct{})}, nil
 	})
@@ -56,7 +56,7 @@ func TestLimitAtOnce(t *testing.T) {
 	}
 	detach()
 	if _, err := p.hub.Attach(p.Ctx, live.Subscription{}, func() (live.Conn, error) { return nil, os.ErrClosed }); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("a connection that fails: %v", err)
+		t.Errorf("Attach of a failing connection: %v, want ErrClosed", err)
 	}
 	p.mustOpen(live.Subscription{})
 }
@@ -96,7 +96,7 @@ func TestLimits(t *testing.T) {
 		d()
 	}
 	if n := p.hub.Connections(); n != 0 {
-		t.Errorf("%d connections", n)
+		t.Errorf("%d connections, want 0", n)
 	}
 	for range 2 {
 		p.mustOpen(live.Subscription{Viewer: ada, Address: public})
@@ -108,20 +108,20 @@ func TestHeartbeats(t *testing.T) {
 	p := start(t, redistest.Own(t).URL(), live.Options{Heartbeat: time.Second})
 	ada := p.NewUser("ada")
 	c := p.mustOpen(live.Subscription{})
-	gone := p.mustOpen(live.Subscription{Page: live.Everyone})
-	gone.set(func() { gone.dead = true })
+	dead := p.mustOpen(live.Subscription{Page: live.Everyone})
+	dead.set(func() { dead.dead = true })
 	p.Publish(ada, "text")
-	p.Eventually("a sign of life with the place in the stream", func() bool {
+	p.Eventually("a heartbeat with the position in the stream", func() bool {
 		_, last := c.events("")
 		return last != "" && last == newest(p)
 	})
-	p.Eventually("the one that is gone to be removed", func() bool { return p.hub.Connections() == 1 })
+	p.Eventually("the dead connection to be removed", func() bool { return p.hub.Connections() == 1 })
 	p.hub.Close()
 	p.hub.Close()
 	if !c.isClosed() || !strings.Contains(c.text.String()[10:], "retry: ") {
-		t.Errorf("the goodbye is %q", c.text.String())
+		t.Errorf("closed %t, text %q; want a closed connection and a retry delay", c.isClosed(), c.text.String())
 	}
 	if _, _, err := p.open(live.Subscription{}); !errors.Is(err, live.ErrClosed) {
-		t.Errorf("a closed hub takes a connection: %v", err)
+		t.Errorf("Attach to a closed hub: %v, want ErrClosed", err)
 	}
 }

@@ -47,12 +47,12 @@ func start(t testing.TB, url string, opt live.Options) *process {
 	return p
 }
 
-// conn is a client.
+// conn is the connection of a client.
 type conn struct {
 	mu     sync.Mutex
 	text   strings.Builder
-	stuck  bool // it accepts no data
-	dead   bool
+	stuck  bool // writes do not complete
+	dead   bool // writes fail
 	closed chan struct{}
 }
 
@@ -173,46 +173,46 @@ func TestWhoSeesWhat(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			whoSeesWhat(t, url(t))
+			testWhoSeesWhat(t, url(t))
 		})
 	}
 }
 
-func whoSeesWhat(t *testing.T, url string) {
-	here, there := start(t, url, live.Options{}), start(t, url, live.Options{})
-	ada, bob, cyd, dan := here.NewUser("ada"), here.NewUser("bob"), here.NewUser("cyd"), here.NewUser("dan")
-	here.Connect(bob, ada)
-	here.Connect(cyd, ada)
-	here.Connect(cyd, dan)
-	root := here.Publish(dan, "root")
-	home := func(user social.User) *conn { return there.mustOpen(live.Subscription{Viewer: user, Page: live.Home}) }
+func testWhoSeesWhat(t *testing.T, url string) {
+	writer, reader := start(t, url, live.Options{}), start(t, url, live.Options{})
+	ada, bob, cyd, dan := writer.NewUser("ada"), writer.NewUser("bob"), writer.NewUser("cyd"), writer.NewUser("dan")
+	writer.Connect(bob, ada)
+	writer.Connect(cyd, ada)
+	writer.Connect(cyd, dan)
+	root := writer.Publish(dan, "root")
+	home := func(user social.User) *conn { return reader.mustOpen(live.Subscription{Viewer: user, Page: live.Home}) }
 	conns := map[string]*conn{
 		"ada": home(ada), "bob": home(bob), "cyd": home(cyd), "dan": home(dan),
-		"timeline": there.mustOpen(live.Subscription{Page: live.Everyone}),
-		"tag":      there.mustOpen(live.Subscription{Page: live.Tag, Tag: "redis"}),
-		"thread":   there.mustOpen(live.Subscription{Page: live.Thread, ID: root}),
-		"profile":  there.mustOpen(live.Subscription{Page: live.Profile, ID: ada.ID}),
-		"nothing":  there.mustOpen(live.Subscription{Viewer: bob}),
-		"stranger": there.mustOpen(live.Subscription{Page: live.Home}),
+		"timeline": reader.mustOpen(live.Subscription{Page: live.Everyone}),
+		"tag":      reader.mustOpen(live.Subscription{Page: live.Tag, Tag: "redis"}),
+		"thread":   reader.mustOpen(live.Subscription{Page: live.Thread, ID: root}),
+		"profile":  reader.mustOpen(live.Subscription{Page: live.Profile, ID: ada.ID}),
+		"nothing":  reader.mustOpen(live.Subscription{Viewer: bob}),
+		"stranger": reader.mustOpen(live.Subscription{Page: live.Home}),
 	}
-	plain := here.Publish(ada, "plain")
-	tagged := here.Publish(ada, "tagged #Redis")
-	answer, err := here.Posts.Reply(here.Ctx, ada, root, "answer")
+	plain := writer.Publish(ada, "plain")
+	tagged := writer.Publish(ada, "tagged #Redis")
+	answer, err := writer.Posts.Reply(writer.Ctx, ada, root, "answer")
 	if err != nil {
 		t.Fatal(err)
 	}
-	repeat, err := here.Posts.Repost(here.Ctx, ada, root)
+	repeat, err := writer.Posts.Repost(writer.Ctx, ada, root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	last := here.Publish(ada, "last #redis")
-	if _, err := here.Posts.Reply(here.Ctx, dan, root, "the end of the thread"); err != nil {
+	last := writer.Publish(ada, "last #redis")
+	if _, err := writer.Posts.Reply(writer.Ctx, dan, root, "the end of the thread"); err != nil {
 		t.Fatal(err)
 	}
 	end := last + 1
 	all := []int64{plain, tagged, answer.ID, repeat.ID, last}
 	for name, want := range map[string][]int64{
-		"ada":      {plain, tagged, answer.ID, last}, // one's own reposts are not reported
+		"ada":      {plain, tagged, answer.ID, last}, // a user's own reposts are not reported
 		"bob":      {plain, tagged, repeat.ID, last},
 		"cyd":      append(all, end),
 		"dan":      {end}, // a notification reports the reply
@@ -221,70 +221,70 @@ func whoSeesWhat(t *testing.T, url string) {
 		"thread":   {answer.ID, end},
 		"profile":  {plain, tagged, repeat.ID, last},
 	} {
-		here.Eventually("the posts of "+name, func() bool { return slices.Contains(conns[name].posts(), want[len(want)-1]) })
+		writer.Eventually("the posts of "+name, func() bool { return slices.Contains(conns[name].posts(), want[len(want)-1]) })
 		if got := conns[name].posts(); !slices.Equal(got, want) {
-			t.Errorf("%s is notified of %d, want %d", name, got, want)
+			t.Errorf("%s got posts %d, want %d", name, got, want)
 		}
 	}
 	for _, name := range []string{"nothing", "stranger"} {
 		if got := conns[name].posts(); len(got) > 0 {
-			t.Errorf("%s is notified of %d", name, got)
+			t.Errorf("%s got posts %d, want none", name, got)
 		}
 	}
 
 	// Follows, mutes and blocks through other processes take effect immediately.
 	reaches := func(c *conn, want bool) func() bool {
 		return func() bool {
-			post, end := here.Publish(ada, "again"), here.Publish(ada, "when all have it")
-			here.Eventually("the timeline", func() bool { return slices.Contains(conns["timeline"].posts(), end) })
+			post, end := writer.Publish(ada, "again"), writer.Publish(ada, "marker")
+			writer.Eventually("the timeline", func() bool { return slices.Contains(conns["timeline"].posts(), end) })
 			return slices.Contains(c.posts(), post) == want
 		}
 	}
-	here.Connect(dan, ada)
-	list := listOf(here, dan, ada)
-	here.Eventually("the follow", reaches(conns["dan"], true))
-	if err := here.Relations.Mute(here.Ctx, dan, ada, time.Time{}); err != nil {
+	writer.Connect(dan, ada)
+	list := listOf(writer, dan, ada)
+	writer.Eventually("the follow", reaches(conns["dan"], true))
+	if err := writer.Relations.Mute(writer.Ctx, dan, ada, time.Time{}); err != nil {
 		t.Fatal(err)
 	}
-	here.Eventually("the mute", reaches(conns["dan"], false))
-	if err := here.Relations.Unmute(here.Ctx, dan, ada); err != nil {
+	writer.Eventually("the mute", reaches(conns["dan"], false))
+	if err := writer.Relations.Unmute(writer.Ctx, dan, ada); err != nil {
 		t.Fatal(err)
 	}
-	here.Eventually("the end of the mute", reaches(conns["dan"], true))
-	leftOut := func(leftOut bool) {
+	writer.Eventually("the end of the mute", reaches(conns["dan"], true))
+	setLeftOut := func(leftOut bool) {
 		t.Helper()
-		if err := here.Library.Edit(here.Ctx, dan, list.ID, "Loud", leftOut); err != nil {
+		if err := writer.Library.Edit(writer.Ctx, dan, list.ID, "Loud", leftOut); err != nil {
 			t.Fatal(err)
 		}
 	}
-	leftOut(true)
-	here.Eventually("the list to be left out of home", reaches(conns["dan"], false))
-	leftOut(false)
-	here.Eventually("the list to be at home again", reaches(conns["dan"], true))
-	if err := here.Follows.Unfollow(here.Ctx, dan, ada); err != nil {
+	setLeftOut(true)
+	writer.Eventually("the list to be left out of home", reaches(conns["dan"], false))
+	setLeftOut(false)
+	writer.Eventually("the list to be at home again", reaches(conns["dan"], true))
+	if err := writer.Follows.Unfollow(writer.Ctx, dan, ada); err != nil {
 		t.Fatal(err)
 	}
-	here.Eventually("the unfollow", reaches(conns["dan"], false))
-	everyone := there.mustOpen(live.Subscription{Viewer: cyd, Page: live.Everyone, Posts: []int64{plain, root}})
-	here.Eventually("the timeline of cyd", reaches(everyone, true))
-	if err := here.Relations.Block(here.Ctx, ada, cyd, time.Time{}); err != nil {
+	writer.Eventually("the unfollow", reaches(conns["dan"], false))
+	everyone := reader.mustOpen(live.Subscription{Viewer: cyd, Page: live.Everyone, Posts: []int64{plain, root}})
+	writer.Eventually("the timeline of cyd", reaches(everyone, true))
+	if err := writer.Relations.Block(writer.Ctx, ada, cyd, time.Time{}); err != nil {
 		t.Fatal(err)
 	}
-	here.Eventually("the block", reaches(everyone, false))
-	blocked := there.mustOpen(live.Subscription{Viewer: cyd, Page: live.Profile, ID: ada.ID, Posts: []int64{plain, root}})
+	writer.Eventually("the block", reaches(everyone, false))
+	blocked := reader.mustOpen(live.Subscription{Viewer: cyd, Page: live.Profile, ID: ada.ID, Posts: []int64{plain, root}})
 	if counts, _ := blocked.events("counts"); len(counts) != 1 || !strings.HasPrefix(counts[0], fmt.Sprint(root, ":")) || strings.Contains(counts[0], ",") {
-		t.Errorf("counts of who has blocked the viewer: %q", counts)
+		t.Errorf("counts for a blocked viewer: %q, want only those of post %d", counts, root)
 	}
 	reaches(blocked, false)()
 	if got := blocked.posts(); len(got) > 0 {
-		t.Errorf("posts of who has blocked the viewer: %d", got)
+		t.Errorf("posts for a blocked viewer: %d, want none", got)
 	}
-	// A moderator sees them, while the role lasts.
+	// A blocked viewer sees the posts while having the role of a moderator.
 	for _, role := range []social.Role{social.Moderator, social.Member} {
-		if err := here.Moderation.SetRole(here.Ctx, social.Operator, cyd.ID, role, ""); err != nil {
+		if err := writer.Moderation.SetRole(writer.Ctx, social.Operator, cyd.ID, role, ""); err != nil {
 			t.Fatal(err)
 		}
-		here.Eventually("the role "+role.String(), reaches(blocked, role == social.Moderator))
+		writer.Eventually("the role "+role.String(), reaches(blocked, role == social.Moderator))
 	}
 }
 
@@ -314,10 +314,10 @@ func TestCountsAndNotifications(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			u := url(t)
-			here, there := start(t, u, live.Options{}), start(t, u, live.Options{})
-			ada, bob := here.NewUser("ada"), here.NewUser("bob")
-			post := here.Publish(ada, "text")
-			c := there.mustOpen(live.Subscription{Viewer: ada, Posts: []int64{post, post, 1234}})
+			writer, reader := start(t, u, live.Options{}), start(t, u, live.Options{})
+			ada, bob := writer.NewUser("ada"), writer.NewUser("bob")
+			post := writer.Publish(ada, "text")
+			c := reader.mustOpen(live.Subscription{Viewer: ada, Posts: []int64{post, post, 1234}})
 			last := func(kind, want string) func() bool {
 				return func() bool {
 					data, _ := c.events(kind)
@@ -325,35 +325,34 @@ func TestCountsAndNotifications(t *testing.T) {
 				}
 			}
 			if !last("counts", fmt.Sprint(post, ":0:0:0"))() || !last("unread", "0")() {
-				t.Fatalf("it begins with %q", c.text.String())
+				t.Fatalf("first events: %q", c.text.String())
 			}
-			if err := here.Reactions.Like(here.Ctx, bob, post); err != nil {
+			if err := writer.Reactions.Like(writer.Ctx, bob, post); err != nil {
 				t.Fatal(err)
 			}
-			here.Eventually("the like", last("counts", fmt.Sprint(post, ":0:0:1")))
-			here.Eventually("its notification", last("unread", "1"))
-			if err := here.Notifications.MarkRead(here.Ctx, ada, ""); err != nil {
+			writer.Eventually("the like", last("counts", fmt.Sprint(post, ":0:0:1")))
+			writer.Eventually("the notification of the like", last("unread", "1"))
+			if err := writer.Notifications.MarkRead(writer.Ctx, ada, ""); err != nil {
 				t.Fatal(err)
 			}
-			here.Eventually("it to be read", last("unread", "0"))
-			if err := here.Posts.Delete(here.Ctx, ada, post); err != nil {
+			writer.Eventually("the notification to be read", last("unread", "0"))
+			if err := writer.Posts.Delete(writer.Ctx, ada, post); err != nil {
 				t.Fatal(err)
 			}
-			here.Eventually("the deletion", last("counts", fmt.Sprint(post, ":gone")))
+			writer.Eventually("the deletion", last("counts", fmt.Sprint(post, ":gone")))
 
-			mention := here.Publish(bob, "hello @ada")
-			c = there.mustOpen(live.Subscription{Viewer: ada, Posts: []int64{mention}})
-			here.Eventually("the notification of the mention", last("unread", "1"))
-			if err := here.Posts.Delete(here.Ctx, bob, mention); err != nil {
+			mention := writer.Publish(bob, "hello @ada")
+			c = reader.mustOpen(live.Subscription{Viewer: ada, Posts: []int64{mention}})
+			writer.Eventually("the notification of the mention", last("unread", "1"))
+			if err := writer.Posts.Delete(writer.Ctx, bob, mention); err != nil {
 				t.Fatal(err)
 			}
-			here.Eventually("the notification to go with the mention", last("unread", "0"))
+			writer.Eventually("the notification to be removed with the mention", last("unread", "0"))
 		})
 	}
 }
 
-// However often the process that a client is connected to is replaced and the server restarted, the
-// client gets every post.
+// A client gets every post although its process is replaced and the server restarted several times.
 func TestNothingIsMissed(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t, "appendonly yes", "appendfsync always")
@@ -402,7 +401,7 @@ func TestNothingIsMissed(t *testing.T) {
 	}
 	close(stop)
 	posted := <-done
-	// Any process later finishes what the restarts have interrupted.
+	// A later retry completes the posts that the restarts interrupted.
 	writer.Clock.Advance(5 * time.Minute)
 	writer.Eventually("the interrupted posts", func() bool { return writer.RetryTasks(writer.Ctx) == nil })
 	c := writer.mustOpen(live.Subscription{Viewer: bob, Page: live.Home, Since: since})
@@ -417,11 +416,11 @@ func TestNothingIsMissed(t *testing.T) {
 	t.Logf("%d posts", len(posted))
 }
 
-// newest returns the ID of the last entry of the stream.
+// newest returns the ID of the newest entry of the stream.
 func newest(p *process) string {
 	entries, err := p.DB.Do(p.Ctx, p.DB.B().Xrevrange().Key("live").End("+").Start("-").Count(1).Build()).AsXRange()
 	if err != nil || len(entries) != 1 {
-		p.T.Fatalf("the stream: %v", err)
+		p.T.Fatalf("newest entry of the stream: %v", err)
 	}
 	return entries[0].ID
 }

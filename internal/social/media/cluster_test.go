@@ -17,7 +17,7 @@ import (
 	"retwis/internal/social/socialtest"
 )
 
-// on returns an application on a database, with a picture store.
+// on returns an application with a picture store on a database.
 func on(t *testing.T, client rueidis.Client, change ...func(*app.Options)) bundle {
 	t.Helper()
 	place := files.Directory(t.TempDir())
@@ -45,48 +45,47 @@ func TestSlotsMove(t *testing.T) {
 	b := on(t, cluster.Client(t))
 	ada, ben := b.NewUser("ada"), b.NewUser("ben")
 	const rounds = 8
-	acted := make(chan error, 1)
+	done := make(chan error, 1)
 	go func() {
-		defer close(acted)
+		defer close(done)
 		for round := range rounds {
 			for _, user := range []social.User{ada, ben} {
 				if err := b.usePictures(user, round); err != nil {
-					acted <- fmt.Errorf("%s, round %d: %w", user.Name, round, err)
+					done <- fmt.Errorf("%s, round %d: %w", user.Name, round, err)
 					return
 				}
 			}
 		}
-		acted <- b.Leaving.DeleteAccount(b.Ctx, ben.ID)
+		done <- b.Leaving.DeleteAccount(b.Ctx, ben.ID)
 	}()
 	moves := 0
 	for isOver := false; !isOver; moves++ {
 		b.moveSlot(cluster, moves%3)
 		select {
-		case err := <-acted:
-			b.do(err)
+		case err := <-done:
+			b.must(err)
 			isOver = true
 		default:
 		}
 	}
 	t.Logf("slots moved %d times", moves)
-	b.do(b.RetryTasks(b.Ctx))
+	b.must(b.RetryTasks(b.Ctx))
 	b.Clock.Advance(time.Minute)
-	b.do(b.Leaving.FinishRemoval(b.Ctx, ben.ID))
+	b.must(b.Leaving.FinishRemoval(b.Ctx, ben.ID))
 	b.wantPictures(ada, 0)
 	b.Clock.Advance(media.Unused + time.Hour)
 	const unused = rounds + rounds - 1 // including replaced avatars
 	if n, err := b.Media.Store.Sweep(b.Ctx); n != unused || err != nil {
-		t.Errorf("%d unused pictures, %v; want %d", n, err, unused)
+		t.Errorf("Sweep deleted %d unused pictures, %v; want %d", n, err, unused)
 	}
-	// Of ada's pictures there remain those of the posts that were not deleted, two each, and an
-	// avatar.
+	// The files of ada's avatar and of two pictures per post that was not deleted remain.
 	if got, want := len(b.names()), 2*(2*rounds/2+1); got != want {
 		t.Errorf("there are %d files, want %d", got, want)
 	}
 	b.wantClean()
 }
 
-// usePictures uploads, posts and deletes pictures like a user.
+// usePictures uploads, posts and deletes pictures of a user.
 func (b bundle) usePictures(user social.User, round int) error {
 	upload := func(kind media.Kind) (media.Record, error) {
 		return b.Media.Upload(b.Ctx, user, "", photo(b.T, 60, 60), kind)
@@ -115,7 +114,7 @@ func (b bundle) usePictures(user social.User, round int) error {
 		err = b.Media.SetPortrait(b.Ctx, user, media.Avatar, avatar.ID)
 	}
 	if err == nil {
-		_, err = upload(media.Post) // and does not use it
+		_, err = upload(media.Post) // an unused picture
 	}
 	if err == nil && round%2 == 1 {
 		err = b.Posts.Delete(b.Ctx, user, post.ID)
@@ -132,6 +131,6 @@ func (b bundle) moveSlot(cluster *redistest.ClusterServers, from int) {
 	if rueidis.IsRedisNil(err) {
 		return
 	}
-	b.do(err)
-	b.do(cluster.MoveSlot(b.Ctx, keys.Slot([]byte(key)), from, (from+1)%len(cluster.Masters)))
+	b.must(err)
+	b.must(cluster.MoveSlot(b.Ctx, keys.Slot([]byte(key)), from, (from+1)%len(cluster.Masters)))
 }

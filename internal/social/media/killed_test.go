@@ -17,7 +17,7 @@ import (
 	"retwis/internal/social/socialtest"
 )
 
-// process runs f in another process of the site, which ends before f returns.
+// process runs f with another application of the same site, and closes the application.
 func (b bundle) process(client rueidis.Client, f func(service *app.App) error) error {
 	b.T.Helper()
 	service, err := app.New(client, app.Options{Logger: socialtest.Quiet(), Now: b.Clock.Now, HashParams: socialtest.CheapHash, NoJobs: true, Media: b.place})
@@ -28,12 +28,12 @@ func (b bundle) process(client rueidis.Client, f func(service *app.App) error) e
 	return f(service)
 }
 
-// A process is killed after some of its commands: while it uploads pictures and posts them, deletes
-// the post, or removes the account. Another process continues. Then each post has its pictures, and
-// a check finds only pictures that it deletes.
+// If a process is killed while posting with pictures, deleting a post, setting an avatar or
+// removing an account, another process completes the action. Afterwards each post has its pictures,
+// and a repair finds only leftovers.
 func TestKilled(t *testing.T) {
 	t.Parallel()
-	for name, act := range map[string]func(b bundle, service *app.App, owner social.User, post int64) error{
+	for name, action := range map[string]func(b bundle, service *app.App, owner social.User, post int64) error{
 		"post": func(b bundle, service *app.App, owner social.User, _ int64) error {
 			draft, err := b.draft(service, owner)
 			if err == nil {
@@ -57,13 +57,13 @@ func TestKilled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			onEachServer(t, func(_ *testing.T, b bundle) { b.kill(act, name == "removal") })
+			onEachServer(t, func(_ *testing.T, b bundle) { b.kill(action, name == "removal") })
 		})
 	}
 }
 
-// kill kills processes during an action, each after a few more commands than the one before.
-func (b bundle) kill(act func(b bundle, service *app.App, owner social.User, post int64) error, removes bool) {
+// kill runs an action in processes that are killed after more and more commands.
+func (b bundle) kill(action func(b bundle, service *app.App, owner social.User, post int64) error, removes bool) {
 	b.T.Helper()
 	stride := int64(11)
 	switch {
@@ -73,20 +73,20 @@ func (b bundle) kill(act func(b bundle, service *app.App, owner social.User, pos
 		stride = 31
 	}
 	n := 0
-	for cut, ended := int64(0), false; !ended; cut, n = cut+stride, n+1 {
+	for cut, completed := int64(0), false; !completed; cut, n = cut+stride, n+1 {
 		owner := b.NewUser(fmt.Sprint("user", n))
 		draft, err := b.draft(b.App, owner)
-		b.do(err)
+		b.must(err)
 		first, err := b.Posts.PostOnce(b.Ctx, owner, draft)
-		b.do(err)
+		b.must(err)
 		dying := socialtest.Dying(b.DB, cut)
-		err = b.process(dying, func(service *app.App) error { return act(b, service, owner, first.ID) })
-		ended = err == nil && dying.Left() > 0
+		err = b.process(dying, func(service *app.App) error { return action(b, service, owner, first.ID) })
+		completed = err == nil && dying.Left() > 0
 		b.Clock.Advance(time.Minute)
-		b.do(b.RetryTasks(b.Ctx))
-		if removes { // it waits for running requests of the user
+		b.must(b.RetryTasks(b.Ctx))
+		if removes { // the removal waits for running requests of the user
 			b.Clock.Advance(time.Minute)
-			b.do(b.Leaving.FinishRemoval(b.Ctx, owner.ID))
+			b.must(b.Leaving.FinishRemoval(b.Ctx, owner.ID))
 		}
 		b.wantPictures(owner, cut)
 	}
@@ -96,9 +96,9 @@ func (b bundle) kill(act func(b bundle, service *app.App, owner social.User, pos
 			b.T.Errorf("check: %v", p)
 		}
 	}})
-	b.do(err)
+	b.must(err)
 	for file, err := range b.Media.Store.Orphans(b.Ctx) {
-		b.T.Errorf("%s is left, %v", file, err)
+		b.T.Errorf("orphan after the repair: %s, %v", file, err)
 	}
 	b.wantClean()
 	b.T.Logf("%d kills", n-1)
@@ -121,9 +121,9 @@ func (b bundle) draft(service *app.App, owner social.User) (posts.Draft, error) 
 func (b bundle) wantPictures(owner social.User, cut int64) {
 	b.T.Helper()
 	v, err := b.Viewers.Get(b.Ctx, owner)
-	b.do(err)
+	b.must(err)
 	page, err := b.Lists.ProfilePosts(social.WithFresh(b.Ctx), v, owner.ID, 0, 10)
-	b.do(err)
+	b.must(err)
 	names := b.names()
 	for _, item := range page.Items {
 		pictures := item.Post.Media.Pictures()

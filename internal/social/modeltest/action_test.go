@@ -35,7 +35,7 @@ type outcome struct {
 	Error string
 }
 
-// failure returns the name of an error.
+// failure returns the name of an error, or "" for nil.
 func failure(err error) string {
 	var invalid *social.InvalidError
 	switch {
@@ -53,10 +53,11 @@ func failure(err error) string {
 	return err.Error()
 }
 
-// perform performs an action.
+// perform performs an action through a service.
 func perform(ctx context.Context, s *app.App, people []social.User, a action) outcome {
 	me, other := people[a.User], people[a.Other]
-	// The server sends invalidation messages for other processes' changes before it answers this.
+	// The server sends invalidation messages for changes of other processes before it answers the
+	// ping.
 	if err := s.Ping(ctx); err != nil {
 		return outcome{Error: err.Error()}
 	}

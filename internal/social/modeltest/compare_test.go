@@ -18,7 +18,7 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// tags are the tags that people use.
+// tags lists the tags that people use.
 var tags = []string{"tea", "go", "redis"}
 
 // stranger is the viewer who is not logged in.
@@ -36,8 +36,8 @@ func showPost(entry, post int64, body string, counts social.PostCounts, marks so
 // show formats a post of the model as a viewer sees it.
 func (m *model) show(viewer int, p *entry) string {
 	post := p
-	if p.of != 0 {
-		post = m.posts[p.of]
+	if p.repostOf != 0 {
+		post = m.posts[p.repostOf]
 	}
 	counts := social.PostCounts{
 		Replies: int64(len(m.ids(func(r *entry) bool { return r.parent == post.id }))),
@@ -58,19 +58,19 @@ func (m *model) show(viewer int, p *entry) string {
 	return showPost(p.id, post.id, post.text, counts, marks)
 }
 
-// sees reports whether a viewer sees a post on a list; asked is the person whose list it is, or -1.
-func (m *model) sees(viewer, asked int, p *entry) bool {
-	if p.isGone(viewer) || m.hides(viewer, p.author) || p.author != asked && m.mutes(viewer, p.author) {
+// sees reports whether a viewer sees a post on a list. owner is the owner of the list, or -1.
+func (m *model) sees(viewer, owner int, p *entry) bool {
+	if p.isGone(viewer) || m.hides(viewer, p.author) || p.author != owner && m.mutes(viewer, p.author) {
 		return false
 	}
-	return p.of == 0 || m.sees(viewer, asked, m.posts[p.of])
+	return p.repostOf == 0 || m.sees(viewer, owner, m.posts[p.repostOf])
 }
 
 // list formats a list of the model as a viewer sees it.
-func (m *model) list(viewer, asked int, ids []int64) []string {
+func (m *model) list(viewer, owner int, ids []int64) []string {
 	var lines []string
 	for _, id := range ids {
-		if p := m.posts[id]; m.sees(viewer, asked, p) {
+		if p := m.posts[id]; m.sees(viewer, owner, p) {
 			lines = append(lines, m.show(viewer, p))
 		}
 	}
@@ -85,22 +85,22 @@ func (m *model) home(viewer int) []string {
 	if m.people[viewer].expired {
 		m.rebuild(viewer)
 	}
-	// Deleted posts stay on the list, and count.
+	// Deleted posts stay on the list and count toward the window.
 	ids := slices.SortedFunc(maps.Keys(m.people[viewer].home), func(a, b int64) int { return cmp.Compare(b, a) })
 	last := map[int64]int{}
 	var kept []int64
 	for at := len(ids) - 1; at >= 0; at-- {
 		p := m.posts[ids[at]]
-		if p == nil || p.deleted || !m.sees(viewer, -1, p) || !m.isHeard(viewer, p) && !m.isTagged(viewer, p) {
+		if p == nil || p.deleted || !m.sees(viewer, -1, p) || !m.isByFollowed(viewer, p) && !m.isTagged(viewer, p) {
 			continue
 		}
-		post := max(p.of, 0)
+		post := max(p.repostOf, 0)
 		if post == 0 {
 			post = p.id
 		}
 		seen, ok := last[post]
 		last[post] = at
-		if p.of == 0 || !ok || seen-at > window {
+		if p.repostOf == 0 || !ok || seen-at > window {
 			kept = append(kept, p.id)
 		}
 	}
@@ -108,8 +108,8 @@ func (m *model) home(viewer int) []string {
 	return m.list(viewer, -1, kept)
 }
 
-// liked returns the number of likes in the last week of each post that has any and that a viewer
-// sees.
+// liked returns the number of likes in the last week of each post that a viewer sees and that has
+// such likes.
 func (m *model) liked(viewer int) map[string]int {
 	likes := map[string]int{}
 	for _, p := range m.posts {
@@ -126,8 +126,8 @@ func (m *model) liked(viewer int) map[string]int {
 	return likes
 }
 
-// likedThisWeek compares the posts liked this week with the model: a page has some of them, most
-// likes first, and nothing else. Those that are trends today are among the trends.
+// likedThisWeek compares the posts that were liked this week with the model. The page lists such
+// posts by decreasing number of likes, except for the posts that are among the trends.
 func (m *model) likedThisWeek(ctx context.Context, s *app.App, people []social.User, viewer int) ([]string, error) {
 	v := &social.Viewer{}
 	var err error
@@ -152,20 +152,20 @@ func (m *model) likedThisWeek(ctx context.Context, s *app.App, people []social.U
 	for _, item := range top.Liked {
 		n := want[show(item)]
 		if n == 0 || n > last {
-			wrong = append(wrong, fmt.Sprintf("person %d sees as liked this week, with %d likes after %d: %s", viewer, n, last, show(item)))
+			wrong = append(wrong, fmt.Sprintf("person %d: unexpected post among those liked this week, with %d likes after %d: %s", viewer, n, last, show(item)))
 		}
 		last = n
 	}
 	if missing = min(missing, search.MaxLiked); len(top.Liked) != missing {
-		wrong = append(wrong, fmt.Sprintf("person %d sees %d posts that were liked this week, not %d", viewer, len(top.Liked), missing))
+		wrong = append(wrong, fmt.Sprintf("person %d: %d posts liked this week, want %d", viewer, len(top.Liked), missing))
 	}
 	return wrong, nil
 }
 
-// views returns all lists that a viewer sees, by name.
+// views returns all lists of the model that a viewer sees, by name.
 func (m *model) views(viewer int) map[string][]string {
 	all := map[string][]string{}
-	all["public"] = m.list(viewer, -1, m.ids(func(p *entry) bool { return p.parent == 0 && p.of == 0 }))
+	all["public"] = m.list(viewer, -1, m.ids(func(p *entry) bool { return p.parent == 0 && p.repostOf == 0 }))
 	for i := range m.people {
 		all[fmt.Sprint("profile ", i)] = m.list(viewer, i, m.ids(func(p *entry) bool { return p.author == i && p.parent == 0 }))
 		all[fmt.Sprint("replies ", i)] = m.list(viewer, i, m.ids(func(p *entry) bool { return p.author == i && p.parent != 0 }))
@@ -181,7 +181,7 @@ func (m *model) views(viewer int) map[string][]string {
 		all["tag "+tag] = m.list(viewer, -1, m.ids(func(p *entry) bool { return slices.Contains(text.Tags(p.text), tag) }))
 	}
 	for id, root := range m.posts {
-		if root.parent == 0 && root.of == 0 && m.sees(viewer, -1, root) {
+		if root.parent == 0 && root.repostOf == 0 && m.sees(viewer, -1, root) {
 			all[fmt.Sprint("thread ", id)] = m.list(viewer, -1, m.ids(func(p *entry) bool { return p.root == id }))
 		}
 	}
@@ -193,7 +193,7 @@ func (m *model) views(viewer int) map[string][]string {
 	return all
 }
 
-// views reads all lists that a viewer sees.
+// views reads all lists of a service that a viewer sees, by name.
 func views(ctx context.Context, s *app.App, people []social.User, viewer int) (map[string][]string, error) {
 	v := &social.Viewer{}
 	var err error
@@ -268,7 +268,7 @@ func views(ctx context.Context, s *app.App, people []social.User, viewer int) (m
 	return all, err
 }
 
-// thread reads the replies in a conversation, latest first, without those shown only as a stub.
+// thread reads the replies in a conversation, latest first, without stubs.
 func thread(ctx context.Context, s *app.App, v *social.Viewer, root int64) ([]string, error) {
 	shown := map[int64]string{}
 	for after := int64(0); ; {
@@ -294,7 +294,7 @@ func thread(ctx context.Context, s *app.App, v *social.Viewer, root int64) ([]st
 	return lines, nil
 }
 
-// differences compares what everybody sees with the model.
+// differences compares what all viewers see with the model and describes the differences.
 func (m *model) differences(ctx context.Context, s *app.App, people []social.User) ([]string, error) {
 	var all []string
 	if err := s.Trends.Merge(ctx); err != nil {
@@ -307,7 +307,7 @@ func (m *model) differences(ctx context.Context, s *app.App, people []social.Use
 		}
 		for name, want := range m.views(viewer) {
 			if !slices.Equal(got[name], want) {
-				all = append(all, fmt.Sprintf("person %d sees of %s:\n%s", viewer, name, diff(got[name], want)))
+				all = append(all, fmt.Sprintf("person %d, list %s:\n%s", viewer, name, diff(got[name], want)))
 			}
 		}
 		wrong, err := m.notices(ctx, s, people, viewer)
@@ -323,27 +323,27 @@ func (m *model) differences(ctx context.Context, s *app.App, people []social.Use
 	return all, nil
 }
 
-// diff shows the lines of each list that are missing from the other.
+// diff describes the differences between two lists.
 func diff(got, want []string) string {
 	var b strings.Builder
 	for _, line := range got {
 		if !slices.Contains(want, line) {
-			fmt.Fprintln(&b, "\tand should not:", line)
+			fmt.Fprintln(&b, "\tunexpected:", line)
 		}
 	}
 	for _, line := range want {
 		if !slices.Contains(got, line) {
-			fmt.Fprintln(&b, "\tnot, and should:", line)
+			fmt.Fprintln(&b, "\tmissing:", line)
 		}
 	}
 	if b.Len() == 0 {
-		fmt.Fprintf(&b, "\t%d in another order, or twice: %q, not %q\n", len(got), got, want)
+		fmt.Fprintf(&b, "\t%d entries in another order or repeated: %q, want %q\n", len(got), got, want)
 	}
 	return b.String()
 }
 
-// notices compares the notifications of a person with the model: it must have no more than the
-// model, and at least the certain ones.
+// notices compares the notifications of a person with the model. The person must have all
+// notifications that are certain in the model, and none that the model lacks.
 func (m *model) notices(ctx context.Context, s *app.App, people []social.User, viewer int) ([]string, error) {
 	if viewer == stranger {
 		return nil, nil
@@ -364,12 +364,12 @@ func (m *model) notices(ctx context.Context, s *app.App, people []social.User, v
 				post = group.Post.Post.ID
 			}
 			for _, actor := range group.Actors {
-				who := slices.IndexFunc(people, func(u social.User) bool { return u.ID == actor.ID })
+				index := slices.IndexFunc(people, func(u social.User) bool { return u.ID == actor.ID })
 				if group.Kind == notify.Decided {
 					decisions[group.Action]++
 					continue
 				}
-				got[notice{group.Kind.String(), who, post}]++
+				got[notice{group.Kind.String(), index, post}]++
 			}
 		}
 		if next = page.Next; next == "" {
@@ -378,28 +378,28 @@ func (m *model) notices(ctx context.Context, s *app.App, people []social.User, v
 	}
 	var wrong []string
 	if want := m.people[viewer].decisions; !maps.Equal(decisions, want) {
-		wrong = append(wrong, fmt.Sprintf("person %d is notified of the decisions %v, not %v", viewer, decisions, want))
+		wrong = append(wrong, fmt.Sprintf("person %d: notified of the decisions %v, want %v", viewer, decisions, want))
 	}
 	for n, times := range got {
 		switch {
 		case m.people[viewer].notified[n] == 0:
-			wrong = append(wrong, fmt.Sprintf("person %d is notified of %+v", viewer, n))
+			wrong = append(wrong, fmt.Sprintf("person %d: unexpected notification %+v", viewer, n))
 		case times > 1 && m.people[viewer].notified[n] == surely && n.kind != "follow":
-			wrong = append(wrong, fmt.Sprintf("person %d is notified %d times of %+v", viewer, times, n))
-		case !m.wants(viewer, n):
-			wrong = append(wrong, fmt.Sprintf("person %d is notified of %+v, which is hidden", viewer, n))
+			wrong = append(wrong, fmt.Sprintf("person %d: %d notifications %+v, want 1", viewer, times, n))
+		case !m.seesNotice(viewer, n):
+			wrong = append(wrong, fmt.Sprintf("person %d: notification %+v should be hidden", viewer, n))
 		}
 	}
 	for n, certain := range m.people[viewer].notified {
-		if certain == surely && got[n] == 0 && m.wants(viewer, n) {
-			wrong = append(wrong, fmt.Sprintf("person %d is not notified of %+v", viewer, n))
+		if certain == surely && got[n] == 0 && m.seesNotice(viewer, n) {
+			wrong = append(wrong, fmt.Sprintf("person %d: missing notification %+v", viewer, n))
 		}
 	}
 	return wrong, nil
 }
 
-// wants reports whether a person sees a notification that was written.
-func (m *model) wants(viewer int, n notice) bool {
+// seesNotice reports whether a person sees a notification that was written.
+func (m *model) seesNotice(viewer int, n notice) bool {
 	if m.hides(viewer, n.actor) || m.mutes(viewer, n.actor) {
 		return false
 	}

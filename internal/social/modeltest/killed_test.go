@@ -14,49 +14,50 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// seeds runs a test with each seed. More cases are more networks, not longer ones: timelines are
-// limited to a few hundred posts, which the model does not cover.
-func seeds(t *testing.T, n int, run func(t *testing.T, seed uint64)) {
+// forEachSeed runs a test with n seeds. More cases mean more networks, not longer ones, because the
+// model does not cover the limit on the length of timelines.
+func forEachSeed(t *testing.T, n int, run func(t *testing.T, seed uint64)) {
 	t.Helper()
 	for seed := range uint64(n) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { run(t, seed) })
 	}
 }
 
-// Several processes, one action after the other: everybody sees what the model says, in a new
-// process and, a moment later, in the old ones.
+// After actions in several processes, all viewers see the lists of the model, immediately in a new
+// process and a moment later in the old processes.
 func TestSeveralProcesses(t *testing.T) {
 	t.Parallel()
-	seeds(t, redistest.Cases(2, 100), func(t *testing.T, seed uint64) {
+	forEachSeed(t, redistest.Cases(2, 100), func(t *testing.T, seed uint64) {
 		newNetwork(t, redistest.DB(t).URL(), 1000+seed, 3).actInLocalProcesses(8, 20)
 	})
 }
 
-// The same on a Cluster.
+// TestCluster is like TestSeveralProcesses, on a Cluster.
 func TestCluster(t *testing.T) {
 	t.Parallel()
-	seeds(t, redistest.Cases(1, 50), func(t *testing.T, seed uint64) {
+	forEachSeed(t, redistest.Cases(1, 50), func(t *testing.T, seed uint64) {
 		newNetwork(t, redistest.Cluster(t, 3).URL(), 2000+seed, 2).actInLocalProcesses(3, 20)
 	})
 }
 
-// actInLocalProcesses acts in all processes, alternating between sequential and concurrent actions.
+// actInLocalProcesses performs sequential and concurrent actions in all local processes and
+// compares the processes with the model.
 func (n *network) actInLocalProcesses(rounds, actions int) {
 	n.t.Helper()
 	for range rounds {
 		for range actions {
-			n.act(n.own[n.rng.IntN(len(n.own))], n.draw())
+			n.act(n.local[n.rng.IntN(len(n.local))], n.draw())
 		}
 		n.actConcurrently()
 		n.verify()
-		for _, p := range n.own {
+		for _, p := range n.local {
 			n.eventually(p)
 		}
 	}
 }
 
-// eventually waits until a process that was running all the time shows what the model says: counts
-// of other people's actions are up to a second old.
+// eventually waits until a process that has been running since the start agrees with the model.
+// Counts can be up to a second old.
 func (n *network) eventually(p *localProcess) {
 	n.t.Helper()
 	p.Clock.Unix.Store(n.model.now)
@@ -71,39 +72,39 @@ func (n *network) eventually(p *localProcess) {
 		select {
 		case <-time.After(20 * time.Millisecond):
 		case <-p.Ctx.Done():
-			n.fatalf("in a process that was here before: %s", strings.Join(wrong, "\n"))
+			n.fatalf("in a process that has been running since the start: %s", strings.Join(wrong, "\n"))
 		}
 	}
 }
 
-// actConcurrently lets everybody act concurrently. It draws only actions whose result does not
-// depend on their order.
+// actConcurrently performs one action of each person concurrently. The results of the actions do
+// not depend on their order.
 func (n *network) actConcurrently() {
 	n.t.Helper()
 	n.model.now++
-	any := map[string]bool{"post": true, "reply": true, "repost": true, "like": true, "unlike": true, "bookmark": true}
-	var all []action
+	commutes := map[string]bool{"post": true, "reply": true, "repost": true, "like": true, "unlike": true, "bookmark": true}
+	var actions []action
 	for user := range crowd {
 		a := n.draw()
-		for !any[a.Kind] || a.User != user {
+		for !commutes[a.Kind] || a.User != user {
 			a = n.draw()
 		}
-		all = append(all, a)
+		actions = append(actions, a)
 	}
 	want, got := make([]string, crowd), make([]outcome, crowd)
-	for i := range all {
-		all[i].At = n.model.now
-		want[i] = n.model.expect(all[i])
-		n.history = append(n.history, "at once: "+all[i].String())
+	for i := range actions {
+		actions[i].At = n.model.now
+		want[i] = n.model.expect(actions[i])
+		n.history = append(n.history, "at once: "+actions[i].String())
 	}
 	var wg sync.WaitGroup
-	for i, a := range all {
-		p := n.own[i%len(n.own)]
+	for i, a := range actions {
+		p := n.local[i%len(n.local)]
 		p.Clock.Unix.Store(n.model.now)
 		wg.Go(func() { got[i] = perform(p.Ctx, p.App, p.people, a) })
 	}
 	wg.Wait()
-	for i, a := range all {
+	for i, a := range actions {
 		if got[i].Error != want[i] {
 			n.fatalf("%s: %q, want %q", a, got[i].Error, want[i])
 		}
@@ -113,21 +114,21 @@ func (n *network) actConcurrently() {
 	}
 }
 
-// Processes are killed while they act. After another process has finished what they left, an
-// interrupted action has either happened completely or not at all.
+// Processes are killed while they act. After another process has finished the pending tasks, an
+// interrupted action has happened either completely or not at all.
 //
 // Timing decides what a kill interrupts, so no two runs are the same. TestKilledAtEveryStep of
 // package posts kills after each command.
 func TestKilled(t *testing.T) {
 	t.Parallel()
-	seeds(t, redistest.Cases(2, 100), func(t *testing.T, seed uint64) {
+	forEachSeed(t, redistest.Cases(2, 100), func(t *testing.T, seed uint64) {
 		newNetwork(t, redistest.DB(t).URL(), 3000+seed, 1).actInChildProcesses(3, 12)
 	})
 }
 
 func TestKilledOnCluster(t *testing.T) {
 	t.Parallel()
-	seeds(t, redistest.Cases(1, 50), func(t *testing.T, seed uint64) {
+	forEachSeed(t, redistest.Cases(1, 50), func(t *testing.T, seed uint64) {
 		newNetwork(t, redistest.Cluster(t, 3).URL(), 4000+seed, 1).actInChildProcesses(2, 8)
 	})
 }
@@ -148,10 +149,10 @@ func (n *network) actInChildProcesses(processes, kills int) {
 		}
 		i := n.rng.IntN(processes)
 		a := n.draw()
-		for n.model.expect(a) != "" || a.isDecision() { // nothing shows whether its notification was written
+		for n.model.expect(a) != "" || a.isDecision() { // nothing shows whether a decision's notification was written
 			a = n.draw()
 		}
-		n.act(children[i], action{Kind: "unlike", At: a.At, User: a.User, Other: a.Other, Post: 1_000_000}) // it has everything open
+		n.act(children[i], action{Kind: "unlike", At: a.At, User: a.User, Other: a.Other, Post: 1_000_000}) // a no-op that lets the new child connect and load the people
 		n.history = append(n.history, "killed: "+a.String())
 		got, err := children[i].doAndDie(a, time.Duration(n.rng.Int64N(int64(maxLife))))
 		children[i] = startChild(n.t, n.url)
@@ -170,23 +171,24 @@ func (n *network) actInChildProcesses(processes, kills int) {
 		}
 	}
 	n.verify()
-	n.t.Logf("%d kills: %d actions had ended, %d were finished, %d had not begun", kills, done, happened, lost)
+	n.t.Logf("%d kills: %d actions ended before the kill, %d happened nevertheless, %d did not happen", kills, done, happened, lost)
 }
 
-// recover finishes what a process left, and reports whether its action has happened.
+// recover finishes the tasks of a killed process, and reports whether the action of the process has
+// happened.
 func (n *network) recover(a action) bool {
 	n.t.Helper()
-	p := n.own[0]
-	n.model.now += 600 // its claims are stale
+	p := n.local[0]
+	n.model.now += 600 // the claims of the killed process are stale
 	p.Clock.Unix.Store(n.model.now)
-	p.Eventually("what was left to be finished", func() bool {
+	p.Eventually("the pending tasks to end", func() bool {
 		if err := p.RetryTasks(p.Ctx); err != nil {
-			n.fatalf("%s: resume: %v", a, err)
+			n.fatalf("%s: RetryTasks: %v", a, err)
 		}
 		return p.Redis("EXISTS", "tasks") == "0"
 	})
 	id, ok := n.happened(p, a)
-	n.history = append(n.history, fmt.Sprintf("it has happened: %v id=%d", ok, id))
+	n.history = append(n.history, fmt.Sprintf("the action has happened: %v id=%d", ok, id))
 	if ok {
 		homes := [2]map[int64]bool{maps.Clone(n.model.people[a.User].home), maps.Clone(n.model.people[a.Other].home)}
 		followed := [2]bool{n.model.people[a.User].following[a.Other], n.model.people[a.Other].following[a.User]}
@@ -213,9 +215,9 @@ func (n *network) recover(a action) bool {
 	return ok
 }
 
-// keepPosts restores what an interrupted unfollow or block may leave: a follow, if the block had
-// ended when another process took over; and, where there was no follow, posts that were on the home
-// timeline because of a tag, or because of the author they reply to.
+// keepPosts restores in the model what an interrupted unfollow or block may leave: a follow, if the
+// block had ended when another process took over, and, without a follow, posts that were on the
+// home timeline because of a tag or because of the author of the parent post.
 func (n *network) keepPosts(p *localProcess, a action, from, to int, followed bool, home map[int64]bool) {
 	reader := n.model.people[from]
 	if followed {
@@ -225,25 +227,27 @@ func (n *network) keepPosts(p *localProcess, a action, from, to int, followed bo
 		}
 		reader.following[to], n.model.people[to].followers[from] = true, true
 	}
-	now := n.home(p, from)
+	current := n.home(p, from)
 	for id := range home {
-		if !n.model.posts[id].deleted && (followed || now[id]) {
+		if !n.model.posts[id].deleted && (followed || current[id]) {
 			reader.home[id] = true
 		}
 	}
 }
 
-// about returns the post that an action is about, which is the original of a repost.
+// about returns the post that an action is about: the original of a repost, unless the action
+// deletes the repost.
 func about(m *model, a action) *entry {
 	p := m.posts[a.Post]
-	if p != nil && p.of != 0 && a.Kind != "delete" {
-		p = m.posts[p.of]
+	if p != nil && p.repostOf != 0 && a.Kind != "delete" {
+		p = m.posts[p.repostOf]
 	}
 	return p
 }
 
-// addTagged adds a post to the home timelines of the model that have it because of one of its tags:
-// an edit that has not begun delivers it to those who follow the tag by now.
+// addTagged adds a post to the home timelines of the model if the database has the post on the
+// timeline and the reader follows one of its tags. A retried edit that did not change the post
+// still delivers the post to people who have followed the tag in the meantime.
 func (n *network) addTagged(p *localProcess, post *entry) {
 	for reader := range n.model.people {
 		if n.model.isTagged(reader, post) && n.home(p, reader)[post.id] {
@@ -252,7 +256,7 @@ func (n *network) addTagged(p *localProcess, post *entry) {
 	}
 }
 
-// home returns the posts of a home timeline.
+// home reads the IDs of the posts on a home timeline.
 func (n *network) home(p *localProcess, reader int) map[int64]bool {
 	ids := map[int64]bool{}
 	for text := range strings.FieldsSeq(p.Redis("LRANGE", storage.HomeKey(p.people[reader].ID), "0", "-1")) {
@@ -262,9 +266,9 @@ func (n *network) home(p *localProcess, reader int) map[int64]bool {
 	return ids
 }
 
-// removeCleared removes posts from a home timeline of the model that a task has removed, which ran
-// although the action has not happened. It removes only posts that do not belong there for a person
-// who does not follow the author.
+// removeCleared removes posts from a home timeline of the model if a task has removed the posts
+// although its action has not happened. Only untagged posts of an author whom the person does not
+// follow are removed.
 func (n *network) removeCleared(p *localProcess, from, to int) {
 	if n.model.people[from].following[to] {
 		return
@@ -277,7 +281,7 @@ func (n *network) removeCleared(p *localProcess, from, to int) {
 	}
 }
 
-// happened reads whether an action has happened, and the ID of its post.
+// happened reads from the database whether an action has happened, and the ID of its post.
 func (n *network) happened(p *localProcess, a action) (int64, bool) {
 	n.t.Helper()
 	me, other := p.people[a.User].ID, p.people[a.Other].ID
@@ -293,11 +297,11 @@ func (n *network) happened(p *localProcess, a action) (int64, bool) {
 				return id, true
 			}
 		}
-		entry, was := int64(0), false
+		entry, existed := int64(0), false
 		if a.Kind == "repost" {
-			entry, was = n.model.posts[post].reposters[a.User]
+			entry, existed = n.model.posts[post].reposters[a.User]
 		}
-		return entry, was // a repost that existed before
+		return entry, existed // a repost that existed before
 	case "unrepost":
 		return 0, p.Redis("ZSCORE", storage.RepostersKey(post), user) == ""
 	case "edit":
@@ -333,8 +337,9 @@ func (n *network) happened(p *localProcess, a action) (int64, bool) {
 	return 0, false
 }
 
-// blockEnded reports whether a block has ended follows and then ended itself, so that no trace of
-// it is left. A process killed between the task and the block leaves the same state.
+// blockEnded reports whether a block has removed a follow and has then expired, so that the block
+// left no other trace. A process that is killed between the task and the block leaves the same
+// state.
 func (n *network) blockEnded(p *localProcess, a action) bool {
 	if a.Until == 0 || a.Until > n.model.now {
 		return false
@@ -348,7 +353,7 @@ func (n *network) blockEnded(p *localProcess, a action) bool {
 	return false
 }
 
-// ends reports whether a mute or a block has the end given by an action.
+// ends reports whether the score of a mute or a block is the end that an action has set.
 func (n *network) ends(score string, a action) bool {
 	got, err := strconv.ParseFloat(score, 64)
 	if a.Until == 0 {

@@ -1,6 +1,6 @@
-// Package modeltest compares Retwis with an in-memory model of it: random people act at random, in
-// several processes that are killed in between. Afterwards a check finds nothing, and every list
-// that anybody sees equals that of the model.
+// Package modeltest compares Retwis with an in-memory model. People perform random actions in
+// several processes, some of which are killed. Afterwards a check must find no problems, and every
+// list must equal the list of the model for all viewers.
 package modeltest
 
 import (

@@ -13,20 +13,20 @@ import (
 // forever is the end of a mute or a block without an end.
 const forever = int64(1) << 60
 
-// entry is a post of the model, a reply or a repost.
+// entry is a post, a reply or a repost in the model.
 type entry struct {
-	id, parent, root, of int64
-	author               int
-	text                 string
-	at                   int64
-	edits                []string // earlier texts, latest first
-	deleted              bool
-	hidden               bool          // by a moderator
-	likers               map[int]int64 // since when
-	reposters            map[int]int64 // with the ID of the repost
+	id, parent, root, repostOf int64
+	author                     int
+	text                       string
+	at                         int64
+	edits                      []string // earlier texts, latest first
+	deleted                    bool
+	hidden                     bool          // by a moderator
+	likers                     map[int]int64 // since when
+	reposters                  map[int]int64 // with the ID of the repost
 }
 
-// person is a person of the model.
+// person is a person in the model.
 type person struct {
 	following, followers map[int]bool
 	muted, blocked       map[int]int64 // until when
@@ -35,8 +35,8 @@ type person struct {
 	expired              bool            // on a Cluster: the home timeline does not exist
 	saved                map[int64]int64 // since when
 	notified             map[notice]certainty
-	notices              int            // how many have been written
-	number               map[notice]int // of each notice; the last one written has the number notices
+	notices              int            // number of notifications that were written
+	number               map[notice]int // number of each notification; the last has the number notices
 	decisions            map[string]int // how often each was made about the person
 }
 
@@ -47,8 +47,8 @@ type notice struct {
 	post  int64
 }
 
-// certainty says whether a notification was written: it can be lost with a process, and a process
-// may not know yet that another one has muted its actor.
+// certainty tells how certainly a notification was written. A notification can be lost with a
+// killed process, and a process may not have learned yet that another process has muted the actor.
 type certainty int
 
 const (
@@ -56,16 +56,16 @@ const (
 	surely
 )
 
-// model is Retwis in memory.
+// model is an in-memory model of Retwis.
 type model struct {
-	now    int64
-	people []*person
-	posts  map[int64]*entry
-	strict map[[2]int]bool // pairs of people of whom one has ever muted or blocked the other
+	now        int64
+	people     []*person
+	posts      map[int64]*entry
+	everHidden map[[2]int]bool // pairs in which the first person has ever muted or blocked, or been blocked by, the second
 }
 
 func newModel(people int) *model {
-	m := &model{posts: map[int64]*entry{}, strict: map[[2]int]bool{}}
+	m := &model{posts: map[int64]*entry{}, everHidden: map[[2]int]bool{}}
 	for range people {
 		m.people = append(m.people, &person{
 			following: map[int]bool{}, followers: map[int]bool{}, muted: map[int]int64{}, blocked: map[int]int64{},
@@ -90,8 +90,8 @@ func (m *model) find(user int, id int64) *entry {
 	if p == nil || p.isGone(user) || m.hides(user, p.author) {
 		return nil
 	}
-	if p.of != 0 {
-		return m.find(user, p.of)
+	if p.repostOf != 0 {
+		return m.find(user, p.repostOf)
 	}
 	return p
 }
@@ -110,12 +110,12 @@ func (m *model) expect(a action) string {
 			return "not found"
 		}
 	case "edit":
-		if p != nil && !p.deleted && p.author == a.User && p.of != 0 {
-			p = m.posts[p.of]
+		if p != nil && !p.deleted && p.author == a.User && p.repostOf != 0 {
+			p = m.posts[p.repostOf]
 		}
-		return m.ofAuthor(a.User, p, false)
+		return m.authorError(a.User, p, false)
 	case "delete":
-		return m.ofAuthor(a.User, p, true)
+		return m.authorError(a.User, p, true)
 	case "follow":
 		if m.hides(a.User, a.Other) {
 			return "blocked"
@@ -131,11 +131,11 @@ func (m *model) expect(a action) string {
 // isGone reports whether a post is deleted, or hidden from a person.
 func (p *entry) isGone(user int) bool { return p.deleted || p.hidden && p.author != user }
 
-// ofAuthor returns the error of an action that only the author of a post may perform. Deleting a
-// post twice is no error.
-func (m *model) ofAuthor(user int, p *entry, twice bool) string {
+// authorError returns the error of an action that only the author of a post may perform.
+// allowDeleted is set for deletions, which the author may repeat.
+func (m *model) authorError(user int, p *entry, allowDeleted bool) string {
 	switch {
-	case p == nil, p.deleted && !(twice && p.author == user), p.hidden && p.author != user, m.hides(user, p.author):
+	case p == nil, p.deleted && !(allowDeleted && p.author == user), p.hidden && p.author != user, m.hides(user, p.author):
 		return "not found"
 	case p.author != user:
 		return "not the author"
@@ -143,13 +143,14 @@ func (m *model) ofAuthor(user int, p *entry, twice bool) string {
 	return ""
 }
 
-// apply applies an action that succeeded.
+// apply applies an action that succeeded. sure tells whether the notifications were certainly
+// written.
 func (m *model) apply(a action, id int64, sure bool) {
 	m.now = a.At
 	me := m.people[a.User]
 	original := m.posts[a.Post]
-	if original != nil && original.of != 0 && a.Kind != "delete" && !a.isDecision() {
-		original = m.posts[original.of]
+	if original != nil && original.repostOf != 0 && a.Kind != "delete" && !a.isDecision() {
+		original = m.posts[original.repostOf]
 	}
 	switch a.Kind {
 	case "hide", "unhide":
@@ -169,10 +170,10 @@ func (m *model) apply(a action, id int64, sure bool) {
 		m.noticePost(p, nil, sure)
 	case "repost":
 		if m.posts[id] != nil {
-			return // it was there
+			return // the repost existed
 		}
 		original.reposters[a.User] = id
-		m.publish(&entry{id: id, author: a.User, of: original.id, at: a.At})
+		m.publish(&entry{id: id, author: a.User, repostOf: original.id, at: a.At})
 		m.notify(original.author, notice{"repost", a.User, original.id}, sure)
 	case "unrepost":
 		if entry, ok := original.reposters[a.User]; ok {
@@ -183,7 +184,7 @@ func (m *model) apply(a action, id int64, sure bool) {
 		if original.text == a.Text {
 			return
 		}
-		var before []string // of all earlier texts
+		var before []string // mentions in all earlier texts
 		original.edits = slices.Insert(original.edits, 0, original.text)
 		for _, earlier := range original.edits {
 			before = append(before, text.Mentions(earlier)...)
@@ -196,11 +197,11 @@ func (m *model) apply(a action, id int64, sure bool) {
 		original.text = a.Text
 		m.noticePost(original, before, sure)
 		for _, tag := range text.Tags(a.Text) {
-			m.toFollowersOf(tag, original.id)
+			m.deliverTagged(tag, original.id)
 		}
 	case "delete":
-		if original.of != 0 && !original.deleted {
-			m.unnotify(m.posts[original.of].author, notice{"repost", a.User, original.of}, sure)
+		if original.repostOf != 0 && !original.deleted {
+			m.unnotify(m.posts[original.repostOf].author, notice{"repost", a.User, original.repostOf}, sure)
 		}
 		m.remove(original)
 	case "like":
@@ -233,12 +234,12 @@ func (m *model) apply(a action, id int64, sure bool) {
 		m.unfollow(a.User, a.Other)
 	case "mute":
 		me.muted[a.Other] = end(a)
-		m.strict[[2]int{a.User, a.Other}] = true
+		m.everHidden[[2]int{a.User, a.Other}] = true
 	case "unmute":
 		delete(me.muted, a.Other)
 	case "block":
 		me.blocked[a.Other] = end(a)
-		m.strict[[2]int{a.User, a.Other}], m.strict[[2]int{a.Other, a.User}] = true, true
+		m.everHidden[[2]int{a.User, a.Other}], m.everHidden[[2]int{a.Other, a.User}] = true, true
 		m.unfollow(a.User, a.Other)
 		m.unfollow(a.Other, a.User)
 	case "unblock":
@@ -246,7 +247,7 @@ func (m *model) apply(a action, id int64, sure bool) {
 	case "follow tag":
 		me.tags[a.Text] = true
 		latest := m.ids(func(p *entry) bool { return !p.deleted && slices.Contains(text.Tags(p.text), a.Text) })
-		for _, id := range latest[:min(filled, len(latest))] {
+		for _, id := range latest[:min(fillCount, len(latest))] {
 			me.home[id] = true
 		}
 	case "unfollow tag":
@@ -266,15 +267,15 @@ func (m *model) rebuild(viewer int) {
 	me := m.people[viewer]
 	me.home, me.expired = map[int64]bool{}, false
 	for id, p := range m.posts {
-		if !p.deleted && (m.isHeard(viewer, p) || m.isTagged(viewer, p)) {
+		if !p.deleted && (m.isByFollowed(viewer, p) || m.isTagged(viewer, p)) {
 			me.home[id] = true
 		}
 	}
 }
 
-// isHeard reports whether a post is by the viewer, or by a person they follow and not a reply to
-// somebody they do not follow.
-func (m *model) isHeard(viewer int, p *entry) bool {
+// isByFollowed reports whether a post is by the viewer, or by a person whom the viewer follows and
+// not a reply to a person whom the viewer does not follow.
+func (m *model) isByFollowed(viewer int, p *entry) bool {
 	me := m.people[viewer]
 	if p.author == viewer || !me.following[p.author] {
 		return p.author == viewer
@@ -286,7 +287,7 @@ func (m *model) isHeard(viewer int, p *entry) bool {
 	return to == p.author || to == viewer || me.following[to]
 }
 
-// publish puts a new post where it belongs.
+// publish adds a new post to the model and to home timelines.
 func (m *model) publish(p *entry) {
 	p.likers, p.reposters = map[int]int64{}, map[int]int64{}
 	m.posts[p.id] = p
@@ -302,11 +303,12 @@ func (m *model) publish(p *entry) {
 		reader.home[p.id] = true
 	}
 	for _, tag := range text.Tags(p.text) {
-		m.toFollowersOf(tag, p.id)
+		m.deliverTagged(tag, p.id)
 	}
 }
 
-func (m *model) toFollowersOf(tag string, id int64) {
+// deliverTagged adds a post to the home timelines of the followers of a tag.
+func (m *model) deliverTagged(tag string, id int64) {
 	for _, reader := range m.people {
 		if reader.tags[tag] {
 			reader.home[id] = true
@@ -320,8 +322,8 @@ func (m *model) remove(p *entry) {
 		return
 	}
 	p.deleted, p.text, p.edits = true, "", nil
-	if p.of != 0 {
-		delete(m.posts[p.of].reposters, p.author)
+	if p.repostOf != 0 {
+		delete(m.posts[p.repostOf].reposters, p.author)
 	}
 	for _, entry := range p.reposters {
 		m.remove(m.posts[entry])
@@ -329,18 +331,18 @@ func (m *model) remove(p *entry) {
 	p.likers = map[int]int64{}
 }
 
-// filled is how many posts of a profile a follow adds.
-const filled = 100
+// fillCount is the number of posts that following a person or a tag adds to a home timeline.
+const fillCount = 100
 
 func (m *model) follow(from, to int, sure bool) {
 	if !m.people[from].following[to] {
 		m.people[from].following[to], m.people[to].followers[from] = true, true
 		n := notice{"follow", from, 0}
-		m.unnotify(to, n, sure) // of a follow that a block has ended
+		m.unnotify(to, n, sure) // for a follow that a block has ended
 		m.notify(to, n, sure)
 	}
 	latest := m.ids(func(p *entry) bool { return p.author == to && p.parent == 0 })
-	for _, id := range latest[:min(filled, len(latest))] {
+	for _, id := range latest[:min(fillCount, len(latest))] {
 		m.people[from].home[id] = true
 	}
 }
@@ -360,7 +362,8 @@ func (m *model) isTagged(user int, p *entry) bool {
 	return false
 }
 
-// noticePost notifies people of a new text.
+// noticePost notifies the author of the parent of a new reply, and people whom a post newly
+// mentions. before lists the mentions in earlier texts.
 func (m *model) noticePost(p *entry, before []string, sure bool) {
 	parent := -1
 	if p.parent != 0 && len(p.edits) == 0 {
@@ -392,7 +395,7 @@ func (m *model) notify(to int, n notice, sure bool) {
 	person.number[n] = person.notices
 	all := person.notified
 	switch {
-	case !sure, m.strict[[2]int{to, n.actor}], all[n] == maybe, n.kind == "mention" && all[n] != 0: // there may be two
+	case !sure, m.everHidden[[2]int{to, n.actor}], all[n] == maybe, n.kind == "mention" && all[n] != 0: // two notifications may exist
 		all[n] = max(all[n], maybe)
 	default:
 		all[n] = surely
@@ -401,7 +404,8 @@ func (m *model) notify(to int, n notice, sure bool) {
 
 func (m *model) unnotify(to int, n notice, sure bool) {
 	all := m.people[to].notified
-	// The model's time is not the server's, so only new ones are found.
+	// Notifications have the time of the server, not of the model, so only new notifications are
+	// found.
 	if isNew := m.people[to].notices-m.people[to].number[n] < 50; sure && isNew && all[n] != maybe {
 		delete(all, n)
 	} else if all[n] != 0 {
@@ -409,7 +413,8 @@ func (m *model) unnotify(to int, n notice, sure bool) {
 	}
 }
 
-// ids returns the posts that are not deleted and for which ok holds, latest first.
+// ids returns the IDs of the posts that are not deleted and for which ok returns true, latest
+// first.
 func (m *model) ids(ok func(p *entry) bool) []int64 {
 	var ids []int64
 	for id, p := range m.posts {

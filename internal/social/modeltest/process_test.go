@@ -16,7 +16,7 @@ import (
 	"retwis/internal/social/socialtest"
 )
 
-// processEnv makes the test binary a process that performs actions on the database at that address.
+// If processEnv holds the URL of a database, the test binary runs actForever instead of tests.
 const processEnv = "MODELTEST_PROCESS"
 
 // names returns the names of the people.
@@ -33,7 +33,7 @@ type process interface {
 	do(a action) (outcome, error)
 }
 
-// localProcess is a Service of this process, with all its caches.
+// localProcess is an application in this process, with its own caches.
 type localProcess struct {
 	*socialtest.Bundle
 	people []social.User
@@ -44,7 +44,7 @@ func (p *localProcess) do(a action) (outcome, error) {
 	return perform(p.Ctx, p.App, p.people, a), nil
 }
 
-// childProcess is another process.
+// childProcess is a child process that runs actForever.
 type childProcess struct {
 	cmd *exec.Cmd
 	in  *json.Encoder
@@ -72,7 +72,7 @@ func startChild(t testing.TB, url string) *childProcess {
 	return c
 }
 
-// do performs an action. An error means that the process has died: the action has happened
+// do performs an action. An error means that the process has died, and that the action has happened
 // completely, partly or not at all.
 func (c *childProcess) do(a action) (outcome, error) {
 	if err := c.in.Encode(a); err != nil {
@@ -89,7 +89,7 @@ func (c *childProcess) reply() (outcome, error) {
 	return out, json.Unmarshal(c.out.Bytes(), &out)
 }
 
-// doAndDie performs an action and kills the process after a while.
+// doAndDie starts an action and kills the process after a time.
 func (c *childProcess) doAndDie(a action, after time.Duration) (outcome, error) {
 	if err := c.in.Encode(a); err != nil {
 		return outcome{}, err
@@ -107,8 +107,8 @@ func (c *childProcess) kill() {
 	_ = c.cmd.Wait()
 }
 
-// actForever is the main function of a child: it reads an action per line and writes an outcome per
-// line.
+// actForever is the main function of a child process. actForever reads one action per line and
+// writes one outcome per line.
 func actForever(url string) {
 	ctx := context.Background()
 	db, err := store.Open(ctx, url, store.Options{Logger: socialtest.Quiet()})
@@ -128,7 +128,7 @@ func actForever(url string) {
 	for {
 		var a action
 		if err := in.Decode(&a); err != nil {
-			os.Exit(0) // the parent is gone
+			os.Exit(0) // the parent has exited
 		}
 		clock.Unix.Store(a.At)
 		for _, name := range names(crowd)[len(people):] {

@@ -21,36 +21,36 @@ import (
 // crowd is the number of people.
 const crowd = 6
 
-// network is Retwis and its model.
+// network is a database of Retwis with processes and the model.
 type network struct {
 	t       *testing.T
 	url     string
 	rng     *rand.Rand
 	model   *model
-	own     []*localProcess
+	local   []*localProcess
 	cluster bool
 	history []string
 }
 
-// celebrity is the number of followers from which on a person's posts are merged into home
-// timelines, on a Cluster.
+// celebrity is the minimum number of followers of a person whose posts are merged into home
+// timelines on a Cluster.
 const celebrity = 2
 
 func newNetwork(t *testing.T, url string, seed uint64, processes int) *network {
 	t.Helper()
 	n := &network{t: t, url: url, rng: rand.New(rand.NewPCG(seed, 16)), model: newModel(crowd)}
 	for range processes {
-		n.own = append(n.own, n.open())
+		n.local = append(n.local, n.open())
 	}
-	n.model.now = n.own[0].Clock.Unix.Load()
-	n.cluster = n.own[0].DB.Mode() == rueidis.ClientModeCluster
+	n.model.now = n.local[0].Clock.Unix.Load()
+	n.cluster = n.local[0].DB.Mode() == rueidis.ClientModeCluster
 	for _, person := range n.model.people {
 		person.expired = n.cluster
 	}
 	return n
 }
 
-// open opens another Service, as a new process would.
+// open returns a new application, as in a new process.
 func (n *network) open() *localProcess {
 	n.t.Helper()
 	p := &localProcess{Bundle: socialtest.Watched(n.t, n.url, func(opt *app.Options) { opt.CelebrityFollowers = celebrity })}
@@ -95,7 +95,7 @@ func (n *network) draw() action {
 
 func (n *network) text() string {
 	text := fmt.Sprint("text ", n.rng.IntN(1000))
-	if n.rng.IntN(2) == 0 { // often, because an edit can bring a tag back
+	if n.rng.IntN(2) == 0 { // frequent, so that an edit can restore a tag
 		text += " #" + tags[n.rng.IntN(len(tags))]
 	}
 	if n.rng.IntN(4) == 0 {
@@ -104,11 +104,11 @@ func (n *network) text() string {
 	return text
 }
 
-// post draws a post, more often a recent one than an old one, and sometimes one that is deleted or
-// never existed.
+// post draws the ID of a post for which ok returns true. Recent posts are more frequent than old
+// posts. Sometimes the post is deleted or has never existed.
 func (n *network) post(ok func(p *entry) bool) int64 {
 	var ids []int64
-	for _, id := range slices.Sorted(maps.Keys(n.model.posts)) { // so that a seed always draws the same
+	for _, id := range slices.Sorted(maps.Keys(n.model.posts)) { // sorted, so that a seed always draws the same posts
 		if p := n.model.posts[id]; ok(p) && (!p.deleted || n.rng.IntN(20) == 0) {
 			ids = append(ids, id)
 		}
@@ -146,7 +146,7 @@ func (n *network) act(p process, a action) {
 func (n *network) expire(user int) {
 	n.t.Helper()
 	n.history = append(n.history, fmt.Sprintf("the home timeline of person %d expires", user))
-	n.own[0].Redis("DEL", storage.HomeKey(n.own[0].people[user].ID))
+	n.local[0].Redis("DEL", storage.HomeKey(n.local[0].people[user].ID))
 	n.model.people[user].expired = true
 }
 
@@ -155,7 +155,7 @@ func (n *network) fatalf(format string, args ...any) {
 	n.t.Fatalf("after\n%s\n%s", strings.Join(n.history, "\n"), fmt.Sprintf(format, args...))
 }
 
-// verify checks everything through a process without anything in memory.
+// verify compares a new process with the model and checks the database.
 func (n *network) verify() {
 	n.t.Helper()
 	p := n.open()
@@ -184,17 +184,18 @@ func (n *network) compare(p *localProcess) {
 	}
 }
 
-// One process, without kills: after every few actions everybody sees what the model says.
+// After every few actions in a single process without kills, all viewers see the lists of the
+// model.
 func TestOneProcess(t *testing.T) {
 	t.Parallel()
-	seeds(t, redistest.Cases(100, 1000), func(t *testing.T, seed uint64) {
+	forEachSeed(t, redistest.Cases(100, 1000), func(t *testing.T, seed uint64) {
 		n := newNetwork(t, redistest.DB(t).URL(), seed, 1)
 		for range 10 {
 			for range 15 {
-				n.act(n.own[0], n.draw())
+				n.act(n.local[0], n.draw())
 			}
-			n.own[0].Clock.Unix.Store(n.model.now)
-			n.compare(n.own[0])
+			n.local[0].Clock.Unix.Store(n.model.now)
+			n.compare(n.local[0])
 		}
 		n.verify()
 	})

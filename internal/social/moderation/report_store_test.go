@@ -34,7 +34,7 @@ func store(t testing.TB, client rueidis.Client) *reportStore {
 	return s
 }
 
-func everything(string) (bool, error) { return true, nil }
+func acceptAll(string) (bool, error) { return true, nil }
 
 func add(t testing.TB, s *reportStore, target string, by int64) {
 	t.Helper()
@@ -53,35 +53,34 @@ func TestOneReportEach(t *testing.T) {
 			for _, by := range []int64{3, 4, 3, 3} {
 				add(t, s, "user:7", by)
 			}
-			c, err := s.Take(ctx, "1", false, everything)
+			c, err := s.Take(ctx, "1", false, acceptAll)
 			if err != nil || c.Target != "user:7" || len(c.Reports) != 2 || c.Reports[0].Text != "look  here" || c.Reports[0].Kind != "spam" {
-				t.Fatalf("taken: %+v, %v", c, err)
+				t.Fatalf("Take = %+v, %v; want 2 reports about user:7", c, err)
 			}
-			if _, err := s.Take(ctx, "2", false, everything); !errors.Is(err, ErrNoReport) {
-				t.Errorf("another moderator: %v", err)
+			if _, err := s.Take(ctx, "2", false, acceptAll); !errors.Is(err, ErrNoReport) {
+				t.Errorf("Take by another moderator: %v, want ErrNoReport", err)
 			}
 			if _, err := s.TakeTarget(ctx, "user:7", "2"); !errors.Is(err, ErrReportHeld) {
-				t.Errorf("another moderator: %v", err)
+				t.Errorf("TakeTarget by another moderator: %v, want ErrReportHeld", err)
 			}
 			if _, err := s.Close(ctx, "user:7", "2"); !errors.Is(err, ErrReportNotHeld) {
-				t.Errorf("another moderator decides: %v", err)
+				t.Errorf("Close by another moderator: %v, want ErrReportNotHeld", err)
 			}
 			if reporters, err := s.Close(ctx, "user:7", "1"); err != nil || len(reporters) != 2 {
-				t.Fatalf("closed: %v, %v", reporters, err)
+				t.Fatalf("Close = %v, %v; want 2 reporters", reporters, err)
 			}
 			if _, err := s.Case(ctx, "user:7"); !errors.Is(err, ErrNoReport) {
-				t.Errorf("after the decision: %v", err)
+				t.Errorf("Case after the decision: %v, want ErrNoReport", err)
 			}
 			add(t, s, "user:7", 3)
-			if c, err = s.Take(ctx, "2", false, everything); err != nil || len(c.Reports) != 1 {
-				t.Errorf("reported again: %+v, %v", c, err)
+			if c, err = s.Take(ctx, "2", false, acceptAll); err != nil || len(c.Reports) != 1 {
+				t.Errorf("Take after a new report = %+v, %v; want 1 report", c, err)
 			}
 		})
 	}
 }
 
-// A case that a crash left out of the ring is still handed out, and a ring entry without a case is
-// not.
+// Take returns a case that a crash has left out of the ring, and skips a ring entry without a case.
 func TestCrashes(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -94,7 +93,7 @@ func TestCrashes(t *testing.T) {
 		}
 	}
 	for range 2 {
-		c, err := s.Take(ctx, "1", false, everything)
+		c, err := s.Take(ctx, "1", false, acceptAll)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,34 +102,35 @@ func TestCrashes(t *testing.T) {
 		}
 	}
 	if c, err := s.Held(ctx, "1"); !errors.Is(err, ErrNoReport) {
-		t.Errorf("held after the cases are gone: %+v, %v", c, err)
+		t.Errorf("Held after the cases were deleted = %+v, %v; want ErrNoReport", c, err)
 	}
 }
 
-// The person in a case gains or loses a role and is reported again: one moderator gets the case.
+// If the person in a case gains or loses a role and is reported again, only one moderator gets the
+// case.
 func TestRoleChanges(t *testing.T) {
 	t.Parallel()
 	for _, staff := range []bool{true, false} {
 		client := redistest.DB(t).Client(t)
 		s, ctx := store(t, client), t.Context()
-		for i, now := range []bool{staff, !staff} {
-			if _, err := s.Add(ctx, newReport{target: "user:7", about: 7, staff: now, report: storedReport{By: int64(3 + i), Time: time.Now(), Reason: Reason{Kind: "spam"}}}); err != nil {
+		for i, isStaff := range []bool{staff, !staff} {
+			if _, err := s.Add(ctx, newReport{target: "user:7", about: 7, staff: isStaff, report: storedReport{By: int64(3 + i), Time: time.Now(), Reason: Reason{Kind: "spam"}}}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if c, err := s.Take(ctx, "1", true, everything); err != nil || len(c.Reports) != 2 || c.Staff != staff {
-			t.Errorf("taken: %+v, %v", c, err)
+		if c, err := s.Take(ctx, "1", true, acceptAll); err != nil || len(c.Reports) != 2 || c.Staff != staff {
+			t.Errorf("Take = %+v, %v; want 2 reports, staff %v", c, err, staff)
 		}
-		if c, err := s.Take(ctx, "2", true, everything); !errors.Is(err, ErrNoReport) {
-			t.Errorf("another moderator: %+v, %v", c, err)
+		if c, err := s.Take(ctx, "2", true, acceptAll); !errors.Is(err, ErrNoReport) {
+			t.Errorf("Take by another moderator = %+v, %v; want ErrNoReport", c, err)
 		}
-		// An entry in the other ring goes to nobody either.
+		// Take also returns no entry of the other ring.
 		for range 2 {
 			if err := s.ring(!staff).Put(ctx, "user:7"); err != nil {
 				t.Fatal(err)
 			}
-			if c, err := s.Take(ctx, "2", true, everything); !errors.Is(err, ErrNoReport) {
-				t.Errorf("another moderator from the other ring: %+v, %v", c, err)
+			if c, err := s.Take(ctx, "2", true, acceptAll); !errors.Is(err, ErrNoReport) {
+				t.Errorf("Take by another moderator with an entry in the other ring = %+v, %v; want ErrNoReport", c, err)
 			}
 		}
 		if err := s.ring(!staff).Put(ctx, "user:7"); err != nil {
@@ -141,13 +141,13 @@ func TestRoleChanges(t *testing.T) {
 		}
 		for _, ring := range s.rings {
 			if n, err := ring.Len(ctx); err != nil || n != 0 {
-				t.Errorf("a ring has %d after the decision: %v", n, err)
+				t.Errorf("a ring has %d entries after the decision (%v), want 0", n, err)
 			}
 		}
 	}
 }
 
-// A report about somebody whom the moderator must not decide about stays for another moderator.
+// A case that a moderator must not decide stays available for other moderators.
 func TestRefusedStays(t *testing.T) {
 	t.Parallel()
 	s, ctx := store(t, redistest.DB(t).Client(t)), t.Context()
@@ -155,13 +155,13 @@ func TestRefusedStays(t *testing.T) {
 	if _, err := s.Take(ctx, "7", false, func(string) (bool, error) { return false, nil }); !errors.Is(err, ErrNoReport) {
 		t.Fatal(err)
 	}
-	if c, err := s.Take(ctx, "8", false, everything); err != nil || c.Target != "user:7" {
-		t.Errorf("the next moderator: %+v, %v", c, err)
+	if c, err := s.Take(ctx, "8", false, acceptAll); err != nil || c.Target != "user:7" {
+		t.Errorf("Take by the next moderator = %+v, %v; want user:7", c, err)
 	}
 }
 
-// Sixteen moderators in this process and three more processes, which are killed now and then, take
-// reports concurrently: each report is held by one at a time, and every one is decided.
+// Sixteen moderators in this process and three processes that are killed take cases concurrently.
+// Each case has at most one holder at a time and is decided exactly once.
 func TestNoneLostNoneTwice(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -181,7 +181,7 @@ func TestNoneLostNoneTwice(t *testing.T) {
 		takers.Go(func() {
 			holder := fmt.Sprintf("moderator%d", i)
 			for {
-				c, err := s.Take(ctx, holder, true, everything)
+				c, err := s.Take(ctx, holder, true, acceptAll)
 				if errors.Is(err, ErrNoReport) {
 					return
 				}
@@ -191,11 +191,11 @@ func TestNoneLostNoneTwice(t *testing.T) {
 				}
 				mu.Lock()
 				if other, ok := holders[c.Target]; ok {
-					t.Errorf("%s and %s hold %s", holder, other, c.Target)
+					t.Errorf("both %s and %s hold %s", holder, other, c.Target)
 				}
 				holders[c.Target] = holder
 				mu.Unlock()
-				leave := c.Reports[0].By == 3 && len(c.Target)%3 == 0 && decidedOnce(&mu, decided, "left "+c.Target)
+				leave := c.Reports[0].By == 3 && len(c.Target)%3 == 0 && isFirst(&mu, decided, "left "+c.Target)
 				mu.Lock()
 				delete(holders, c.Target)
 				mu.Unlock()
@@ -215,7 +215,7 @@ func TestNoneLostNoneTwice(t *testing.T) {
 	}
 	takers.Wait()
 	killers.Wait()
-	// Reports held by the dead processes come back when their leases expire.
+	// The killed processes still hold cases. Decide these cases.
 	held := 0
 	for i := range 3 {
 		for {
@@ -235,24 +235,24 @@ func TestNoneLostNoneTwice(t *testing.T) {
 	}
 	for i := range cases {
 		if target := fmt.Sprintf("post:%d", i+1); decided[target] != 1 {
-			t.Errorf("%s was decided %d times", target, decided[target])
+			t.Errorf("%s was decided %d times, want 1", target, decided[target])
 		}
 	}
 	if n, err := s.Count(ctx); err != nil || n != 0 {
-		t.Errorf("%d cases are left: %v", n, err)
+		t.Errorf("Count = %d, %v; want 0", n, err)
 	}
-	t.Logf("%d were held by processes that were killed", held)
+	t.Logf("killed processes held %d cases", held)
 }
 
-// decidedOnce records a name and reports whether this is the first time.
-func decidedOnce(mu *sync.Mutex, noted map[string]int, name string) bool {
+// isFirst counts a name and reports whether it is the first occurrence of the name.
+func isFirst(mu *sync.Mutex, counts map[string]int, name string) bool {
 	mu.Lock()
 	defer mu.Unlock()
-	noted[name]++
-	return noted[name] == 1
+	counts[name]++
+	return counts[name] == 1
 }
 
-// killTaker runs a process that takes reports, and kills it when it has taken a few.
+// killTaker runs a process that takes cases, and kills the process after a few cases.
 func killTaker(t *testing.T, url, holder string) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "REPORT_TAKER="+url, "REPORT_HOLDER="+holder)
@@ -270,10 +270,10 @@ func killTaker(t *testing.T, url, holder string) {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Error(err)
 	}
-	_ = cmd.Wait() // it was killed
+	_ = cmd.Wait() // the error reports the kill
 }
 
-// takeReports takes reports until it is killed, or none are left.
+// takeReports takes cases until the process is killed or no case is left.
 func takeReports(url, holder string) {
 	opt, err := rueidis.ParseURL(url)
 	if err != nil {
@@ -288,7 +288,7 @@ func takeReports(url, holder string) {
 		panic(err)
 	}
 	for {
-		c, err := s.Take(context.Background(), holder, true, everything)
+		c, err := s.Take(context.Background(), holder, true, acceptAll)
 		if err != nil {
 			return
 		}
@@ -296,36 +296,36 @@ func takeReports(url, holder string) {
 	}
 }
 
-// A report is read as it was written, even one about a rule with a text of several lines. A damaged
-// rule is ignored.
+// unpackReport restores what pack has written, even a rule and a text of several lines, and ignores
+// a damaged rule.
 func TestStoredReport(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(1_700_000_000, 0).UTC()
-	for _, why := range []Reason{
+	for _, reason := range []Reason{
 		{Kind: "spam"},
 		{Kind: "spam", Text: "two  words\nand a line"},
 		{Kind: RuleKind, Rule: Rule{3, "Be kind, to  everyone."}},
 		{Kind: RuleKind, Rule: Rule{12, "No advertising"}, Text: "every day\n\nthe same"},
 	} {
-		r := storedReport{By: 7, Time: at, Reason: why}
+		r := storedReport{By: 7, Time: at, Reason: reason}
 		if got := unpackReport(7, r.pack()); got != r {
-			t.Errorf("%q is read as %+v", r.pack(), got)
+			t.Errorf("unpackReport(%q) = %+v, want %+v", r.pack(), got, r)
 		}
 	}
 	for _, damaged := range []string{"", "1", "1 rule", "1 rule x", "1 rule x y\nz"} {
 		if got := unpackReport(7, damaged); got.Rule.String() != "" {
-			t.Errorf("%q is rule %v", damaged, got.Rule)
+			t.Errorf("unpackReport(%q) has the rule %v, want none", damaged, got.Rule)
 		}
 	}
 }
 
-// The oldest case is the one reported first. The other cases about a person are about them or their
-// posts.
+// Oldest returns the time of the earliest report. Others returns the other cases about a person and
+// about the person's posts.
 func TestOtherCases(t *testing.T) {
 	t.Parallel()
 	s, ctx := store(t, redistest.DB(t).Client(t)), t.Context()
 	if at, err := s.Oldest(ctx); err != nil || !at.IsZero() {
-		t.Errorf("the oldest of none: %v, %v", at, err)
+		t.Errorf("Oldest without cases = %v, %v; want the zero time", at, err)
 	}
 	first := time.Now().Add(-time.Hour).Truncate(time.Millisecond).UTC()
 	for i, n := range []newReport{{target: "post:1", about: 7}, {target: "user:8", about: 8}, {target: "user:7", about: 7}, {target: "post:2", about: 7}} {
@@ -335,10 +335,10 @@ func TestOtherCases(t *testing.T) {
 		}
 	}
 	if at, err := s.Oldest(ctx); err != nil || !at.Equal(first) {
-		t.Errorf("the oldest: %v, %v, want %v", at, err, first)
+		t.Errorf("Oldest = %v, %v; want %v", at, err, first)
 	}
 	others, err := s.Others(ctx, 7, "user:7")
 	if err != nil || len(others) != 2 || others[0].Target != "post:1" || others[1].Target != "post:2" || !others[0].Since.Equal(first) {
-		t.Errorf("the others: %+v, %v", others, err)
+		t.Errorf("Others = %+v, %v; want post:1 and post:2", others, err)
 	}
 }

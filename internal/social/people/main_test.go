@@ -16,7 +16,8 @@ func TestMain(m *testing.M) { redistest.Main(m) }
 
 type suggestionsBundle struct{ *socialtest.Bundle }
 
-// setups are Retwis on a server without and with its caches, and on a Cluster.
+// setups holds functions that open a site on a server without client-side caching, on a server with
+// client-side caching, and on a Cluster.
 var setups = map[string]func(t *testing.T) *suggestionsBundle{
 	"plain": func(t *testing.T) *suggestionsBundle { return &suggestionsBundle{socialtest.New(t)} },
 	"watched": func(t *testing.T) *suggestionsBundle {
@@ -29,7 +30,7 @@ func on(t *testing.T, client rueidis.Client) *suggestionsBundle {
 	return &suggestionsBundle{socialtest.On(t, client)}
 }
 
-func (b *suggestionsBundle) do(err error) {
+func (b *suggestionsBundle) must(err error) {
 	b.T.Helper()
 	if err != nil {
 		b.T.Fatal(err)
@@ -48,7 +49,7 @@ func (b *suggestionsBundle) users(names ...string) []social.User {
 func (b *suggestionsBundle) viewer(user social.User) *social.Viewer {
 	b.T.Helper()
 	v, err := b.Viewers.Get(b.Ctx, user)
-	b.do(err)
+	b.must(err)
 	return v
 }
 
@@ -56,7 +57,7 @@ func (b *suggestionsBundle) viewer(user social.User) *social.Viewer {
 func (b *suggestionsBundle) suggested(user social.User) []string {
 	b.T.Helper()
 	list, err := b.Suggestions.Get(b.Ctx, b.viewer(user), people.MaxSuggestions)
-	b.do(err)
+	b.must(err)
 	texts := make([]string, len(list))
 	for i, suggestion := range list {
 		texts[i] = suggestion.User.Name

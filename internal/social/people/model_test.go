@@ -15,13 +15,13 @@ import (
 	"retwis/internal/social/people"
 )
 
-// crowd is how many people act at random.
+// crowd is the number of people who act at random.
 const crowd = 9
 
 // pair is an actor and a target.
 type pair struct{ from, to int }
 
-// network is what people have done.
+// network is a site and a record of people's actions.
 type network struct {
 	*suggestionsBundle
 	people                            []social.User
@@ -29,9 +29,9 @@ type network struct {
 	standing                          [crowd]social.Standing
 }
 
-// Whatever people do, a viewer gets exactly the suggestions of a naive search, in the same order,
-// and never a forbidden one. Answers from memory lag behind what others follow, but behind nothing
-// else.
+// After random actions, a viewer gets exactly the suggestions of a naive search, in the same order.
+// Cached suggestions may be stale with respect to follows of other people, but never include a
+// forbidden person.
 func TestAgainstNaiveSearch(t *testing.T) {
 	t.Parallel()
 	for name, setup := range setups {
@@ -74,24 +74,24 @@ func (n *network) act(rt *rapid.T) {
 			n.follows[p] = true
 		}
 	case kind < 11:
-		n.do(n.Follows.Unfollow(n.Ctx, from, to))
+		n.must(n.Follows.Unfollow(n.Ctx, from, to))
 		delete(n.follows, p)
 	case kind < 12:
-		n.do(n.Relations.Mute(n.Ctx, from, to, time.Time{}))
+		n.must(n.Relations.Mute(n.Ctx, from, to, time.Time{}))
 		n.mutes[p] = true
 	case kind < 13:
-		n.do(n.Relations.Unmute(n.Ctx, from, to))
+		n.must(n.Relations.Unmute(n.Ctx, from, to))
 		delete(n.mutes, p)
 	case kind < 14:
-		n.do(n.Relations.Block(n.Ctx, from, to, time.Time{}))
+		n.must(n.Relations.Block(n.Ctx, from, to, time.Time{}))
 		n.blocks[p] = true
 		delete(n.follows, p)
 		delete(n.follows, back)
 	case kind < 16:
-		n.do(n.Relations.Unblock(n.Ctx, from, to))
+		n.must(n.Relations.Unblock(n.Ctx, from, to))
 		delete(n.blocks, p)
 	case kind < 17:
-		n.do(n.Suggestions.Dismiss(n.Ctx, from, to))
+		n.must(n.Suggestions.Dismiss(n.Ctx, from, to))
 		n.dismissed[p] = true
 	case kind < 18:
 		standing := social.Standing(rapid.IntRange(int(social.Good), int(social.Suspended)).Draw(rt, "standing"))
@@ -101,22 +101,22 @@ func (n *network) act(rt *rapid.T) {
 	}
 }
 
-func (n *network) setStanding(who int, standing social.Standing) {
+func (n *network) setStanding(person int, standing social.Standing) {
 	n.T.Helper()
-	n.do(n.Moderation.SetStanding(n.Ctx, social.Operator, n.people[who].ID, moderation.StandingChange{Standing: standing}))
-	n.standing[who] = standing
+	n.must(n.Moderation.SetStanding(n.Ctx, social.Operator, n.people[person].ID, moderation.StandingChange{Standing: standing}))
+	n.standing[person] = standing
 }
 
-// may reports whether one person can be suggested to another.
-func (n *network) may(viewer, who int) bool {
-	p, back := pair{viewer, who}, pair{who, viewer}
-	return viewer != who && n.standing[who] == social.Good && !n.follows[p] && !n.mutes[p] && !n.dismissed[p] && !n.blocks[p] && !n.blocks[back]
+// maySuggest reports whether a person may be suggested to a viewer.
+func (n *network) maySuggest(viewer, person int) bool {
+	p, back := pair{viewer, person}, pair{person, viewer}
+	return viewer != person && n.standing[person] == social.Good && !n.follows[p] && !n.mutes[p] && !n.dismissed[p] && !n.blocks[p] && !n.blocks[back]
 }
 
 // followees returns the reasons for a suggestion: followees of the viewer who follow the person.
-func (n *network) followees(viewer, who int) (by []int) {
+func (n *network) followees(viewer, person int) (by []int) {
 	for i := range crowd {
-		if n.follows[pair{viewer, i}] && n.follows[pair{i, who}] && !n.mutes[pair{viewer, i}] && !n.standing[i].Hidden() {
+		if n.follows[pair{viewer, i}] && n.follows[pair{i, person}] && !n.mutes[pair{viewer, i}] && !n.standing[i].Hidden() {
 			by = append(by, i)
 		}
 	}
@@ -125,32 +125,32 @@ func (n *network) followees(viewer, who int) (by []int) {
 
 // naiveSuggestions returns the suggestions for a viewer based on followees, in order.
 func (n *network) naiveSuggestions(viewer int) (names []string) {
-	followers := func(who int) (count int) {
+	followers := func(person int) (count int) {
 		for p := range n.follows {
-			if p.to == who {
+			if p.to == person {
 				count++
 			}
 		}
 		return count
 	}
 	var all []int
-	for who := range crowd {
-		if n.may(viewer, who) && len(n.followees(viewer, who)) > 0 {
-			all = append(all, who)
+	for person := range crowd {
+		if n.maySuggest(viewer, person) && len(n.followees(viewer, person)) > 0 {
+			all = append(all, person)
 		}
 	}
 	slices.SortFunc(all, func(a, b int) int {
 		return cmp.Or(len(n.followees(viewer, b))-len(n.followees(viewer, a)), followers(b)-followers(a), a-b)
 	})
-	for _, who := range all {
-		names = append(names, fmt.Sprintf("%s by %d", n.people[who].Name, len(n.followees(viewer, who))))
+	for _, person := range all {
+		names = append(names, fmt.Sprintf("%s by %d", n.people[person].Name, len(n.followees(viewer, person))))
 	}
 	return names
 }
 
-// compare compares the suggestions for a viewer with the model: exactly, or only that no forbidden
-// one is included.
-func (n *network) compare(rt *rapid.T, ctx context.Context, viewer int, exactly bool) {
+// compare compares the suggestions for a viewer with the model. Unless exact is set, compare only
+// checks that no forbidden person is suggested.
+func (n *network) compare(rt *rapid.T, ctx context.Context, viewer int, exact bool) {
 	v, err := n.Viewers.Get(ctx, n.people[viewer])
 	if err != nil {
 		rt.Fatal(err)
@@ -162,37 +162,37 @@ func (n *network) compare(rt *rapid.T, ctx context.Context, viewer int, exactly 
 	var names []string
 	seen := map[int]bool{}
 	for _, suggestion := range list {
-		who := slices.IndexFunc(n.people, func(u social.User) bool { return u.ID == suggestion.User.ID })
-		if !n.may(viewer, who) || seen[who] {
-			rt.Fatalf("person%d gets person%d", viewer, who)
+		person := slices.IndexFunc(n.people, func(u social.User) bool { return u.ID == suggestion.User.ID })
+		if !n.maySuggest(viewer, person) || seen[person] {
+			rt.Fatalf("suggestions for person%d include person%d, who is forbidden or repeated", viewer, person)
 		}
-		seen[who] = true
+		seen[person] = true
 		if suggestion.FollowedBy > 0 {
 			names = append(names, fmt.Sprintf("%s by %d", suggestion.User.Name, suggestion.FollowedBy))
 		}
 		for _, by := range suggestion.By {
 			i := slices.IndexFunc(n.people, func(u social.User) bool { return u.ID == by.ID })
-			if !n.follows[pair{viewer, i}] || n.mutes[pair{viewer, i}] || exactly && !slices.Contains(n.followees(viewer, who), i) {
-				rt.Fatalf("person%d gets person%d because of person%d", viewer, who, i)
+			if !n.follows[pair{viewer, i}] || n.mutes[pair{viewer, i}] || exact && !slices.Contains(n.followees(viewer, person), i) {
+				rt.Fatalf("suggestions for person%d include person%d with the wrong reason person%d", viewer, person, i)
 			}
 		}
 		named := min(1, suggestion.FollowedBy)
 		if suggestion.FollowedBy == 2 {
 			named = 2
 		}
-		if exactly && len(suggestion.By) != named {
-			rt.Fatalf("%d of %d are named", len(suggestion.By), suggestion.FollowedBy)
+		if exact && len(suggestion.By) != named {
+			rt.Fatalf("suggestion names %d of %d followees, want %d", len(suggestion.By), suggestion.FollowedBy, named)
 		}
 	}
-	if !exactly {
+	if !exact {
 		return
 	}
 	if want := n.naiveSuggestions(viewer); !slices.Equal(names, want) {
-		rt.Fatalf("person%d gets %q, want %q", viewer, names, want)
+		rt.Fatalf("suggestions for person%d: %q, want %q", viewer, names, want)
 	}
-	for who := range crowd {
-		if n.may(viewer, who) && !seen[who] {
-			rt.Fatalf("person%d, who has posted, is no suggestion for person%d", who, viewer)
+	for person := range crowd {
+		if n.maySuggest(viewer, person) && !seen[person] {
+			rt.Fatalf("person%d, who has posted, is not suggested to person%d", person, viewer)
 		}
 	}
 }

@@ -16,21 +16,21 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// lostPostScene is a site where a failover lost a post of one author, whose id now belongs to a
-// post of another author.
+// lostPostScene is a site where a failover lost a post of one author. The ID of the post now
+// belongs to a post of another author.
 type lostPostScene struct {
 	*bundle
-	loser, winner                     social.User
-	loserFans, sharedFans, winnerFans social.User // followers of the loser, of both, of the winner
-	post                              int64
+	loser, winner                  social.User
+	loserFan, sharedFan, winnerFan social.User // a follower of the loser, of both, of the winner
+	post                           int64
 }
 
 func newLostPostScene(b *bundle) *lostPostScene {
-	l := &lostPostScene{bundle: b, loser: b.NewUser("loser"), winner: b.NewUser("winner"), loserFans: b.NewUser("mine"), sharedFans: b.NewUser("both"), winnerFans: b.NewUser("theirs")}
-	for _, follow := range [][2]social.User{{l.loserFans, l.loser}, {l.sharedFans, l.loser}, {l.sharedFans, l.winner}, {l.winnerFans, l.winner}} {
+	l := &lostPostScene{bundle: b, loser: b.NewUser("loser"), winner: b.NewUser("winner"), loserFan: b.NewUser("loser_fan"), sharedFan: b.NewUser("shared_fan"), winnerFan: b.NewUser("winner_fan")}
+	for _, follow := range [][2]social.User{{l.loserFan, l.loser}, {l.sharedFan, l.loser}, {l.sharedFan, l.winner}, {l.winnerFan, l.winner}} {
 		b.Connect(follow[0], follow[1])
 	}
-	for _, user := range []social.User{l.loser, l.winner, l.loserFans, l.sharedFans, l.winnerFans} {
+	for _, user := range []social.User{l.loser, l.winner, l.loserFan, l.sharedFan, l.winnerFan} {
 		if _, err := b.Timelines.Home(b.Ctx, user.ID, 0, 10); err != nil { // on a Cluster, creates the list
 			b.T.Fatal(err)
 		}
@@ -47,10 +47,10 @@ func (l *lostPostScene) reassign() {
 	l.write(l.winner.ID, l.post, "another post")
 }
 
-// wantRight checks that only the winner's post is left.
-func (l *lostPostScene) wantRight() {
+// wantWinner checks that only the winner's post is left.
+func (l *lostPostScene) wantWinner() {
 	l.T.Helper()
-	l.quiet()
+	l.waitIdle()
 	id := fmt.Sprint(l.post)
 	for _, key := range []string{"profile:%d", "profile_replies:%d"} {
 		if l.Redis("ZSCORE", fmt.Sprintf(key, l.loser.ID), id) != "" {
@@ -61,9 +61,9 @@ func (l *lostPostScene) wantRight() {
 		l.T.Error("the profile of the winner lacks the post")
 	}
 	if l.Redis("ZSCORE", storage.TagKey("lost"), id) != "" {
-		l.T.Error("the page of #lost has a post without it")
+		l.T.Error("the page of #lost has a post without the tag")
 	}
-	for user, want := range map[social.User]string{l.loser: "", l.loserFans: "", l.sharedFans: id, l.winnerFans: id, l.winner: id} {
+	for user, want := range map[social.User]string{l.loser: "", l.loserFan: "", l.sharedFan: id, l.winnerFan: id, l.winner: id} {
 		viewer, err := l.Viewers.Get(social.WithFresh(l.Ctx), user)
 		if err != nil {
 			l.T.Fatal(err)
@@ -74,7 +74,7 @@ func (l *lostPostScene) wantRight() {
 		}
 		got := slices.ContainsFunc(page.Items, func(item timeline.Item) bool { return item.Entry.ID == l.post })
 		if got != (want != "") {
-			l.T.Errorf("the home timeline of %s shows the post: %v", user.Name, got)
+			l.T.Errorf("the home timeline of %s shows the post: %v, want %v", user.Name, got, want != "")
 		}
 	}
 	if l.Redis("LPOS", "timeline", id) == "" {
@@ -83,8 +83,9 @@ func (l *lostPostScene) wantRight() {
 	l.WantHealthy()
 }
 
-// An unfinished fan-out is distinguished from another post that now has its ID, and is removed from
-// the lists where that post does not belong; home timelines do not show it.
+// If the ID of a lost post now belongs to another post, the unfinished fan-out of the lost post
+// removes the ID from the lists where the other post does not belong. Home timelines do not show
+// the lost post.
 func TestIDAssignedTwice(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(testing.TB) rueidis.Client{
@@ -96,7 +97,7 @@ func TestIDAssignedTwice(t *testing.T) {
 			client := open(t)
 			l := newLostPostScene(on(t, client, noJobs))
 			l.post = l.Publish(l.loser, "a post that is lost")
-			l.quiet()
+			l.waitIdle()
 			member := posts.Member(l.post, l.loser.ID, fmt.Sprint(l.Clock.Unix.Load()))
 			l.Leave(member)
 			l.Leave(strings.Replace(member, "post:", "push:", 1) + ":::")
@@ -106,7 +107,7 @@ func TestIDAssignedTwice(t *testing.T) {
 			if err := other.RetryTasks(l.Ctx); err != nil {
 				t.Fatal(err)
 			}
-			l.wantRight()
+			l.wantWinner()
 		})
 	}
 }

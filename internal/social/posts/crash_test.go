@@ -20,13 +20,13 @@ import (
 	"retwis/internal/social/socialtest"
 )
 
-// posterEnv makes this test binary post endlessly to the server at that URL and print the
-// acknowledged posts: a process to kill.
+// If posterEnv holds the URL of a server, this test binary runs postForever instead of tests.
 const posterEnv = "SOCIAL_TEST_POSTER"
 
-// posters is the number of concurrent posts.
+// posters is the number of goroutines that post.
 const posters = 8
 
+// postForever posts until the process is killed, and prints the acknowledged posts.
 func postForever() {
 	opt := rueidis.MustParseURL(os.Getenv(posterEnv))
 	opt.ForceSingleClient, opt.PipelineMultiplex = true, -1
@@ -57,9 +57,9 @@ func postForever() {
 	wg.Wait()
 }
 
-// The server is killed while posts are written (three times in a long run) and restarted from its
-// disk; then the program itself is killed. With every write synced to disk, no acknowledged post is
-// lost, and interrupted fan-outs are completed by repeating them.
+// The server is killed while a program writes posts (three times in a long run) and restarted from
+// disk. Then the program is killed. With every write synced to disk, no acknowledged post is lost,
+// and retries complete the interrupted fan-outs.
 func TestKilledWhilePosting(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t, "appendonly yes", "appendfsync always", `save ""`)
@@ -90,7 +90,7 @@ func TestKilledWhilePosting(t *testing.T) {
 		id, body, _ := strings.Cut(lines.Text(), " ")
 		n, err := strconv.ParseInt(id, 10, 64)
 		if err != nil {
-			t.Errorf("the poster says %q", lines.Text())
+			t.Errorf("the poster printed %q", lines.Text())
 			return false
 		}
 		acknowledged[n] = body
@@ -109,15 +109,15 @@ func TestKilledWhilePosting(t *testing.T) {
 		}
 		server.Restart(t, true)
 	}
-	for read() { // the output from before it was killed
+	for read() { // the output from before the kill
 	}
-	_ = program.Wait() // it was killed
+	_ = program.Wait() // the error reports the kill
 
 	b := on(t, server.Client(t), func(opt *app.Options) { opt.SessionIdle, opt.SessionMax = math.MaxInt64, math.MaxInt64 })
 	for id, body := range acknowledged {
 		posts, err := b.Posts.Posts(b.Ctx, id)
 		if err != nil || len(posts) != 1 || posts[0].Body != body {
-			t.Fatalf("post %d is %+v (%v), acknowledged was %q", id, posts, err, body)
+			t.Fatalf("post %d is %+v (%v), want the acknowledged %q", id, posts, err, body)
 		}
 	}
 	interrupted := b.Redis("ZCARD", "tasks")
@@ -127,12 +127,12 @@ func TestKilledWhilePosting(t *testing.T) {
 	}
 	b.Clock.Unix.Store(now) // to keep sessions open
 	result := b.WantHealthy()
-	t.Logf("%d posts acknowledged through %d deaths of the server and that of the program, none lost; %s interrupted fan-outs finished; %d posts in all",
+	t.Logf("%d posts acknowledged, none lost, in %d kills of the server and one of the program; %s interrupted fan-outs finished; %d posts stored",
 		len(acknowledged), deaths, interrupted, result.Posts)
 	want := b.Redis("LRANGE", "posts:1", "0", "499")
 	for _, follower := range followers {
 		if got := b.Redis("LRANGE", fmt.Sprintf("posts:%d", follower.ID), "0", "499"); got != want {
-			t.Fatalf("%s does not have what the author has", follower.Name)
+			t.Fatalf("the home timeline of %s differs from the home timeline of the author", follower.Name)
 		}
 	}
 }

@@ -68,7 +68,7 @@ func (b *bundle) state(s scene) string {
 		cmds = append(cmds, b.DB.B().Arbitrary(args[0]).Keys(args[1]).Args(args[2:]...).ReadOnly())
 		return ""
 	})
-	replies := b.DB.DoMulti(b.Ctx, cmds...) // in one batch: most of the test's time goes here
+	replies := b.DB.DoMulti(b.Ctx, cmds...) // one batch, because the test spends most of its time here
 	return s.describe(func(...string) string {
 		res := replies[0]
 		replies = replies[1:]
@@ -86,7 +86,7 @@ func (b *bundle) state(s scene) string {
 	})
 }
 
-// describe returns the state that a series of reads shows. Which reads it makes does not depend on
+// describe returns the state that a series of reads shows. The sequence of reads does not depend on
 // the replies.
 func (s scene) describe(read func(args ...string) string) string {
 	people := []social.User{s.ada, s.bob, s.cid, s.dan, s.eve}
@@ -147,8 +147,8 @@ func (s scene) describe(read func(args ...string) string) string {
 	return all + "tags " + read("ZCARD", "tag:"+s.tag) + read("ZCARD", "tag:"+s.tag2)
 }
 
-// actions are performed by the process that is killed. Repeating one changes nothing, except for a
-// post and a reply.
+// actions holds the actions that a killed process performs. Repeating an action changes nothing,
+// except for a post and a reply.
 var actions = map[string]func(b *bundle, s scene) error{
 	"repost":   func(b *bundle, s scene) error { _, err := b.Posts.Repost(b.Ctx, s.ada, s.post); return err },
 	"unrepost": func(b *bundle, s scene) error { return b.Posts.Unrepost(b.Ctx, s.bob, s.post) },
@@ -176,10 +176,10 @@ var actions = map[string]func(b *bundle, s scene) error{
 	"unblock":  func(b *bundle, s scene) error { return b.Relations.Unblock(b.Ctx, s.cid, s.dan) },
 }
 
-// A process is killed after each command of an action, and another process resumes it: then the
-// action has either happened everywhere or nowhere. Repeating it leads to the same state as an
-// uninterrupted run. Without the build tag long some of the commands are skipped, on a Cluster
-// most.
+// A process is killed after each command of an action, and another process resumes the action.
+// Afterwards the action has happened either completely or not at all, and repeating the action
+// leads to the same state as an uninterrupted run. Without the build tag long, some kill points are
+// skipped, on a Cluster most.
 func TestKilledAtEveryStep(t *testing.T) {
 	t.Parallel()
 	for server, setup := range map[string]struct {
@@ -198,11 +198,11 @@ func TestKilledAtEveryStep(t *testing.T) {
 			b := on(t, client)
 			n, partly := 0, 0
 			for _, name := range slices.Sorted(maps.Keys(actions)) {
-				do := actions[name]
+				action := actions[name]
 				n++
 				s := newScene(b, n)
 				before := b.state(s)
-				if err := do(b, s); err != nil {
+				if err := action(b, s); err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}
 				after := b.state(s)
@@ -210,10 +210,10 @@ func TestKilledAtEveryStep(t *testing.T) {
 					t.Fatalf("%s changes nothing", name)
 				}
 				partlyBefore := partly
-				for cut, ended := int64(0), false; !ended; cut += step(cut) {
+				for cut, completed := int64(0), false; !completed; cut += step(cut) {
 					n++
 					s := newScene(b, n)
-					ended = b.killed(client, cut, s, do)
+					completed = b.runKilled(client, cut, s, action)
 					if b.state(s) != before && b.state(s) != after {
 						partly++
 					}
@@ -222,37 +222,37 @@ func TestKilledAtEveryStep(t *testing.T) {
 						t.Fatal(err)
 					}
 					if got := b.state(s); got != before && got != after {
-						t.Fatalf("%s, killed after %d commands:\n%s\nbefore it was\n%s\nafter it\n%s", name, cut, got, before, after)
+						t.Fatalf("%s, killed after %d commands:\n%s\nwant the state before\n%s\nor after\n%s", name, cut, got, before, after)
 					}
 					if name != "post" && name != "reply" {
-						if err := do(b, s); err != nil && !errors.Is(err, social.ErrNotFound) {
-							t.Fatalf("%s, again: %v", name, err)
+						if err := action(b, s); err != nil && !errors.Is(err, social.ErrNotFound) {
+							t.Fatalf("repeated %s: %v", name, err)
 						}
 						if got := b.state(s); got != after {
-							t.Fatalf("%s, killed after %d commands and repeated:\n%s\nshould be\n%s", name, cut, got, after)
+							t.Fatalf("%s, killed after %d commands and repeated:\n%s\nwant\n%s", name, cut, got, after)
 						}
 					}
 					if left := b.Redis("ZRANGE", "tasks", "0", "-1"); left != "" {
-						t.Fatalf("%s, killed after %d commands: unfinished: %q", name, cut, left)
+						t.Fatalf("%s, killed after %d commands: unfinished tasks %q", name, cut, left)
 					}
-					// On one server these are one script.
+					// On a single server, each of these actions is one script.
 					isScript := slices.Contains([]string{"unfollow", "like", "unlike"}, name)
-					if ended && partly == partlyBefore && server == "single" && !isScript {
-						t.Errorf("%s was never cut short: the test shows nothing", name)
+					if completed && partly == partlyBefore && server == "single" && !isScript {
+						t.Errorf("no kill left %s partly done, so the test proves nothing", name)
 					}
 				}
 			}
 			if partly == 0 {
-				t.Error("no action was cut short: the test shows nothing")
+				t.Error("no kill left an action partly done, so the test proves nothing")
 			}
 			b.WantHealthy()
 		})
 	}
 }
 
-// killed performs an action in a process that is killed after some commands. It reports whether the
-// action completed.
-func (b *bundle) killed(client rueidis.Client, commands int64, s scene, do func(b *bundle, s scene) error) bool {
+// runKilled performs an action in a process that is killed after some commands, and reports whether
+// the action completed.
+func (b *bundle) runKilled(client rueidis.Client, commands int64, s scene, action func(b *bundle, s scene) error) bool {
 	b.T.Helper()
 	process := socialtest.Dying(client, commands)
 	service, err := app.New(process, app.Options{Logger: socialtest.Quiet(), Now: b.Clock.Now, HashParams: socialtest.CheapHash})
@@ -262,6 +262,6 @@ func (b *bundle) killed(client rueidis.Client, commands int64, s scene, do func(
 	defer service.Close()
 	other := *b.Bundle
 	other.App = service
-	err = do(&bundle{&other}, s)
+	err = action(&bundle{&other}, s)
 	return err == nil && process.Left() > 0
 }

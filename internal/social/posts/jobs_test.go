@@ -19,9 +19,10 @@ import (
 	"retwis/internal/social/work"
 )
 
-// workerEnv makes this test binary do background work on the server at that URL: a process to kill.
+// If workerEnv holds the URL of a server, this test binary runs workForever instead of tests.
 const workerEnv = "SOCIAL_TEST_WORKER"
 
+// workForever runs background jobs until the process is killed.
 func workForever() {
 	opt := rueidis.MustParseURL(os.Getenv(workerEnv))
 	opt.ForceSingleClient, opt.PipelineMultiplex = true, -1
@@ -37,15 +38,15 @@ func workForever() {
 
 func noJobs(opt *app.Options) { opt.NoJobs = true }
 
-// During overload, posts to many followers are refused, and posts to few are not.
+// During overload, posts to many followers are rejected, and posts to few followers are accepted.
 func TestBackPressure(t *testing.T) {
 	t.Parallel()
 	server := redistest.DB(t)
 	b := on(t, server.Client(t), noJobs, func(opt *app.Options) { opt.MaxBacklog = 2 })
 	star, quiet := b.NewUser("star"), b.NewUser("quiet")
-	b.fans(star, posts.AtOnce+1)
+	b.addFans(star, posts.AtOnce+1)
 	published := 0
-	b.Eventually("a post to many to be refused", func() bool {
+	b.Eventually("a post to many followers to be rejected", func() bool {
 		_, err := b.Posts.Post(b.Ctx, star, "to all of you")
 		if err == nil {
 			published++
@@ -55,33 +56,33 @@ func TestBackPressure(t *testing.T) {
 		return err != nil
 	})
 	if published <= 2 {
-		t.Errorf("it was refused after %d", published)
+		t.Errorf("a post was rejected after %d posts, want more than 2", published)
 	}
 	if _, err := b.Posts.Post(b.Ctx, quiet, "to few of you"); err != nil {
-		t.Errorf("a post to few: %v", err)
+		t.Errorf("post to few followers: %v", err)
 	}
 	if n := b.Redis("ZCARD", fmt.Sprintf("profile:%d", star.ID)); n != fmt.Sprint(published) {
 		t.Errorf("the profile has %s posts, want %d", n, published)
 	}
 	on(t, server.Client(t)) // a process that does background work
-	b.Eventually("posts to many to be accepted again", func() bool {
+	b.Eventually("posts to many followers to be accepted again", func() bool {
 		_, err := b.Posts.Post(b.Ctx, star, "to all of you again")
 		return err == nil
 	})
 }
 
-// Short and long jobs take turns: neither kind waits for all of the other, however many there are.
+// Short jobs run while long jobs are blocked, and long jobs run while short jobs are blocked.
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	e := work.New(client, socialtest.Quiet())
-	var first atomic.Pointer[string] // the kind to block
-	goOn, ran := make(chan struct{}), make(chan string, 1000)
+	var blocked atomic.Pointer[string] // kind of the blocked jobs
+	release, ran := make(chan struct{}), make(chan string, 1000)
 	handle := func(kind string) work.Func {
 		return func(ctx context.Context, _ string) error {
-			if *first.Load() == kind {
+			if *blocked.Load() == kind {
 				select {
-				case <-goOn:
+				case <-release:
 				case <-ctx.Done():
 				}
 			}
@@ -95,7 +96,7 @@ func TestTurns(t *testing.T) {
 	t.Cleanup(e.Close)
 	const n = 30
 	for _, kinds := range [][2]string{{"short", "long"}, {"long", "short"}} {
-		first.Store(&kinds[0])
+		blocked.Store(&kinds[0])
 		for _, kind := range kinds {
 			for i := range n {
 				member := fmt.Sprintf("%s:%d", kind, i)
@@ -107,22 +108,22 @@ func TestTurns(t *testing.T) {
 		for i := range 2 * n {
 			if i == n {
 				for range n {
-					goOn <- struct{}{}
+					release <- struct{}{}
 				}
 			}
 			select {
 			case kind := <-ran:
 				if i < n && kind != kinds[1] {
-					t.Fatalf("a %s job has ended", kind)
+					t.Fatalf("a blocked %s job has ended", kind)
 				}
 			case <-t.Context().Done():
-				t.Fatalf("%d of %d jobs have ended while %s ones block", i, 2*n, kinds[0])
+				t.Fatalf("%d of %d jobs have ended, %s jobs were blocked first", i, 2*n, kinds[0])
 			}
 		}
 	}
 }
 
-// Dead tasks are retried, and a task that names no job is removed.
+// RetryLetters retries dead tasks and removes dead tasks that name no job.
 func TestRetryDead(t *testing.T) {
 	t.Parallel()
 	b := on(t, redistest.DB(t).Client(t), noJobs)
@@ -134,20 +135,20 @@ func TestRetryDead(t *testing.T) {
 	}
 	queued, removed, err := b.FanOut().Tasks().RetryLetters(b.Ctx)
 	if err != nil || queued != 2 || removed != 2 {
-		t.Fatalf("%d queued, %d removed, %v", queued, removed, err)
+		t.Fatalf("RetryLetters queued %d and removed %d, %v; want 2 and 2", queued, removed, err)
 	}
 	if n := b.Redis("EXISTS", storage.DeadTasks); n != "0" {
-		t.Error("the letters are still there")
+		t.Error("RetryLetters did not delete the dead tasks")
 	}
 	if waiting := b.Redis("ZCARD", "tasks"); waiting != "2" {
-		t.Errorf("%s tasks wait", waiting)
+		t.Errorf("%s tasks are queued, want 2", waiting)
 	}
 	worker := on(t, b.DB)
 	b.Eventually("the jobs to be done", func() bool { return b.Redis("EXISTS", "tasks") == "0" })
 	if n := b.Redis("LLEN", fmt.Sprintf("posts:%d", author.ID)); n != "1" {
-		t.Errorf("the timeline has %s posts", n)
+		t.Errorf("the timeline has %s posts, want 1", n)
 	}
 	if n, err := worker.DeadJobs(b.Ctx); n != 0 || err != nil {
-		t.Errorf("%d are given up, %v", n, err)
+		t.Errorf("DeadJobs = %d, %v; want 0", n, err)
 	}
 }

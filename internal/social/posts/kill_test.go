@@ -22,22 +22,22 @@ import (
 	"retwis/internal/social/socialtest"
 )
 
-// killedEnv makes this test binary post once to the servers at those addresses and kill itself at
-// the write whose number is in killedStepEnv. Otherwise it exits when the post is on every list and
-// prints how many writes that took.
+// If killedEnv holds the addresses of servers, this test binary posts once and kills itself at the
+// write whose number is in killedStepEnv. A process that makes fewer writes prints the number of
+// writes and exits when the post is on every list.
 const (
 	killedEnv     = "SOCIAL_TEST_KILLED"
 	killedStepEnv = "SOCIAL_TEST_KILLED_STEP"
 )
 
-// killer counts the writes of a process to its servers.
+// killer counts the writes of a process to its servers, and kills the process at write number step.
 type killer struct {
 	armed atomic.Bool
 	count atomic.Int64
 	step  int64
 }
 
-// killerConn is a connection on which the process dies, just before or just after a write.
+// killerConn is a connection that kills the process just before or just after a write.
 type killerConn struct {
 	net.Conn
 	*killer
@@ -56,6 +56,7 @@ func (c killerConn) Write(b []byte) (int, error) {
 	select {}
 }
 
+// postAndDie is the main function of a process that is described at killedEnv.
 func postAndDie() {
 	k := new(killer)
 	k.step, _ = strconv.ParseInt(os.Getenv(killedStepEnv), 10, 64)
@@ -91,7 +92,7 @@ func postAndDie() {
 		panic(err)
 	}
 	other := dial(func(conn net.Conn) net.Conn { return conn })
-	for ; ; time.Sleep(5 * time.Millisecond) { // its parent kills it with the test
+	for ; ; time.Sleep(5 * time.Millisecond) { // the parent process kills this process when the test ends
 		left, err := other.Do(ctx, other.B().Zcard().Key("tasks").Build()).AsInt64()
 		if err != nil {
 			panic(err)
@@ -104,8 +105,8 @@ func postAndDie() {
 	os.Exit(0)
 }
 
-// A process is killed at each write (in a short run, at some) of a post to 5,000 followers. Once
-// another process has finished the post, it is on the lists of all of them.
+// A process is killed at each write (in a short run, at some writes) of a post to 5,000 followers.
+// After another process has finished the post, the lists of all followers have the post.
 func TestKilledAtEveryWrite(t *testing.T) {
 	t.Parallel()
 	const followers = 5000
@@ -129,7 +130,7 @@ func TestKilledAtEveryWrite(t *testing.T) {
 			db, servers := open(t)
 			b := on(t, db, noJobs)
 			author := b.NewUser("author")
-			b.fans(author, followers)
+			b.addFans(author, followers)
 			var addresses []string
 			for _, server := range servers {
 				addresses = append(addresses, fmt.Sprintf("127.0.0.1:%d", server.Port()))
@@ -147,7 +148,7 @@ func TestKilledAtEveryWrite(t *testing.T) {
 			}
 			writes := post(0)
 			if writes == 0 {
-				t.Fatal("a process that is not killed has failed")
+				t.Fatal("a process that was not killed failed")
 			}
 			killed := 0
 			for i := range kills {
@@ -160,7 +161,7 @@ func TestKilledAtEveryWrite(t *testing.T) {
 			if err := other.RetryTasks(b.Ctx); err != nil {
 				t.Fatal(err)
 			}
-			b.Eventually("what was interrupted to be finished", func() bool { return b.Redis("EXISTS", "tasks") == "0" })
+			b.Eventually("the interrupted tasks to be finished", func() bool { return b.Redis("EXISTS", "tasks") == "0" })
 
 			stored, wrong := b.stored(), 0
 			for _, list := range b.homeLists(followers) {
@@ -170,10 +171,10 @@ func TestKilledAtEveryWrite(t *testing.T) {
 			}
 			t.Logf("%d of %d processes killed in %d steps; %s were unfinished; %d posts stored", killed, kills, writes, unfinished, len(stored))
 			if wrong > 0 {
-				t.Errorf("%d of %d followers do not have what is stored, each post once: %v", wrong, followers, stored)
+				t.Errorf("lists of %d of %d followers differ from the stored posts %v", wrong, followers, stored)
 			}
 			if killed == 0 || len(stored) < 2 {
-				t.Error("the test shows nothing")
+				t.Errorf("%d processes were killed, %d posts stored: the test proves nothing", killed, len(stored))
 			}
 		})
 	}
@@ -194,7 +195,7 @@ func (b *bundle) stored() (ids []string) {
 	return ids
 }
 
-// homeLists returns the home timelines of n fans, without the marker that says that a list exists.
+// homeLists returns the home timelines of n fans, without the markers of existing lists.
 func (b *bundle) homeLists(n int) (lists [][]string) {
 	b.T.Helper()
 	for from := 0; from < n; from += 1000 {

@@ -14,8 +14,8 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// write performs only the first write of a post, as a process does that dies right after it, and
-// leaves the rest to others.
+// write performs only the first write of a post, like a process that dies right after its first
+// write.
 func (b *bundle) write(author, id int64, body string) {
 	b.T.Helper()
 	job := b.FanOut().NewJob(b.Ctx, posts.Entry{Author: author, Fields: []string{
@@ -26,20 +26,20 @@ func (b *bundle) write(author, id int64, body string) {
 	}
 }
 
-// quiet waits until no work is left.
-func (b *bundle) quiet() {
+// waitIdle waits until no task is left.
+func (b *bundle) waitIdle() {
 	b.T.Helper()
-	b.Eventually("all work to end", func() bool { return b.Redis("EXISTS", "tasks") == "0" })
+	b.Eventually("all tasks to end", func() bool { return b.Redis("EXISTS", "tasks") == "0" })
 }
 
-// A process that knows only the stored state of a fan-out starts it again: each follower gets the
-// post, and nobody who has followed since.
+// A process that only has the stored state of a fan-out repeats the fan-out. Each follower gets the
+// post, but users who have followed later do not.
 func TestFanOutBegunAgain(t *testing.T) {
 	t.Parallel()
 	const late = 900_000
 	ways := map[string]func(b *bundle, post int64) error{
-		"by a start": func(b *bundle, _ int64) error { return b.RetryTasks(b.Ctx) },
-		"repeated":   func(b *bundle, post int64) error { return b.FanOut().Retry(b.Ctx, post) },
+		"RetryTasks": func(b *bundle, _ int64) error { return b.RetryTasks(b.Ctx) },
+		"Retry":      func(b *bundle, post int64) error { return b.FanOut().Retry(b.Ctx, post) },
 	}
 	for name, open := range map[string]func(testing.TB) rueidis.Client{
 		"single":  func(t testing.TB) rueidis.Client { return redistest.DB(t).Client(t) },
@@ -47,7 +47,7 @@ func TestFanOutBegunAgain(t *testing.T) {
 	} {
 		for way, repeat := range ways {
 			for _, followers := range []int{2500, 5000} {
-				if !redistest.Long && name == "cluster" && (way != "by a start" || followers > 2500) {
+				if !redistest.Long && name == "cluster" && (way != "RetryTasks" || followers > 2500) {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s/%s/%d", name, way, followers), func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestFanOutBegunAgain(t *testing.T) {
 					client := open(t)
 					dead, other := on(t, client, noJobs), on(t, client)
 					author := dead.NewUser("author")
-					dead.fans(author, followers)
+					dead.addFans(author, followers)
 					dead.write(author.ID, 77, "to all of you")
 					now := dead.Clock.Now().Add(time.Hour)
 					dead.Redis("ZADD", storage.FollowersKey(author.ID), fmt.Sprint(now.Unix()), fmt.Sprint(late))
@@ -64,12 +64,12 @@ func TestFanOutBegunAgain(t *testing.T) {
 					if err := repeat(other, 77); err != nil {
 						t.Fatal(err)
 					}
-					other.quiet()
-					if lack := other.countMissing(followers, 77); lack > 0 {
-						t.Errorf("%d of %d followers lack the post", lack, followers)
+					other.waitIdle()
+					if missing := other.countMissing(followers, 77); missing > 0 {
+						t.Errorf("%d of %d followers do not have the post", missing, followers)
 					}
 					if got := other.Redis("LRANGE", fmt.Sprintf("posts:%d", late), "0", "-1"); got != "0" {
-						t.Errorf("one who followed later has %q", got)
+						t.Errorf("the list of a later follower is %q, want only the marker 0", got)
 					}
 				})
 			}
@@ -82,9 +82,9 @@ func TestSegmentWithoutPost(t *testing.T) {
 	t.Parallel()
 	b := on(t, redistest.DB(t).Client(t))
 	author := b.NewUser("author")
-	b.fans(author, 1500)
+	b.addFans(author, 1500)
 	post := b.Publish(author, "to all of you")
-	b.quiet()
+	b.waitIdle()
 	for _, member := range []string{
 		fmt.Sprintf("push:%d:%d::::", post, author.ID), fmt.Sprintf("push:%d:%d", post, author.ID), "push:x:1:2:::", "push_long:1",
 	} {
@@ -92,16 +92,16 @@ func TestSegmentWithoutPost(t *testing.T) {
 		ctx, cancel := context.WithTimeout(b.Ctx, time.Minute)
 		defer cancel()
 		if err := b.FanOut().Tasks().Finish(ctx, member); err == nil {
-			t.Errorf("%s counts as done", member)
+			t.Errorf("Finish(%s) succeeded, want an error", member)
 		}
 		if b.Redis("ZREM", "tasks", member) != "1" {
-			t.Errorf("%s was removed", member)
+			t.Errorf("the task %s was removed", member)
 		}
 	}
 }
 
-// An edit delivers a post to those who follow its new tags; followers of a tag that it had from the
-// start already have it, however many they are.
+// An edit delivers a post to the followers of its new tags, but not again to the followers of the
+// tags that the post already had.
 func TestEditPushesNewTags(t *testing.T) {
 	t.Parallel()
 	b := on(t, redistest.DB(t).Client(t))
@@ -114,7 +114,7 @@ func TestEditPushesNewTags(t *testing.T) {
 	post := b.Publish(author, "about #news")
 	home := fmt.Sprint("posts:", news.ID)
 	if b.Redis("LRANGE", home, "0", "-1") != fmt.Sprint(post) {
-		t.Fatal("the follower of a tag lacks its post")
+		t.Fatal("the follower of a tag does not have the post")
 	}
 	b.Redis("DEL", home)
 	for _, body := range []string{"about #news", "about #news, #late"} {
@@ -123,15 +123,15 @@ func TestEditPushesNewTags(t *testing.T) {
 		}
 	}
 	if got := b.Redis("LRANGE", home, "0", "-1"); got != "" {
-		t.Errorf("an edit has put %q on the home timeline of somebody who had the post", got)
+		t.Errorf("an edit delivered %q again to a follower of an old tag", got)
 	}
 	if got := b.Redis("LRANGE", fmt.Sprint("posts:", late.ID), "0", "-1"); got != fmt.Sprint(post) {
-		t.Errorf("the follower of a new tag has %q", got)
+		t.Errorf("the follower of a new tag has %q, want post %d", got, post)
 	}
 }
 
-// One edit removes a tag and another brings it back: users who followed the tag in between get the
-// post with it.
+// If an edit removes a tag and a later edit restores the tag, users who followed the tag in between
+// get the post.
 func TestEditBringsTagBack(t *testing.T) {
 	t.Parallel()
 	b := on(t, redistest.DB(t).Client(t))
@@ -142,7 +142,7 @@ func TestEditBringsTagBack(t *testing.T) {
 		if err := b.Posts.Edit(b.Ctx, author, post, body); err != nil {
 			t.Fatal(err)
 		}
-		b.quiet()
+		b.waitIdle()
 	}
 	edit("about #redis")
 	if err := b.Tags.FollowTag(b.Ctx, eve, "tea"); err != nil {
@@ -150,6 +150,6 @@ func TestEditBringsTagBack(t *testing.T) {
 	}
 	edit("about #tea")
 	if got := b.Redis("LRANGE", fmt.Sprint("posts:", eve.ID), "0", "-1"); got != fmt.Sprint(post) {
-		t.Errorf("the home timeline of somebody who followed the tag meanwhile has %q, want post %d", got, post)
+		t.Errorf("home timeline of the new follower of the tag: %q, want post %d", got, post)
 	}
 }

@@ -20,8 +20,8 @@ func naiveOrder(links []link, effective map[int64]int64, post int64, depth int32
 	return all
 }
 
-// A tree of random replies, some of whose parents are missing, not older, or in a cycle, equals the
-// one built by a simple recursion.
+// newTree returns the same tree as a simple recursion, even if the parents of replies are missing,
+// not older than the reply, or in a cycle.
 func TestTreeOrder(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -44,15 +44,14 @@ func TestTreeOrder(t *testing.T) {
 		}
 		for at, n := range want {
 			if tree.after(n.id, n.id) != at+1 {
-				t.Fatalf("after %d: %d, want %d", n.id, tree.after(n.id, n.id), at+1)
+				t.Fatalf("after(%d) = %d, want %d", n.id, tree.after(n.id, n.id), at+1)
 			}
 			from, to, depth := tree.below(n.id)
 			if from != at+1 || to != int(n.end) || depth != n.depth {
-				t.Fatalf("below %d: %d to %d, depth %d", n.id, from, to, depth)
+				t.Fatalf("below(%d) = %d, %d, depth %d; want %d, %d, depth %d", n.id, from, to, depth, at+1, n.end, n.depth)
 			}
 		}
-		// A post without replies that has left the tree is still followed by the same post as
-		// before.
+		// After a leaf is removed from the tree, the same post still follows the leaf.
 		if len(links) == 0 {
 			return
 		}
@@ -61,8 +60,8 @@ func TestTreeOrder(t *testing.T) {
 		if int(leaf.end) != at {
 			return
 		}
-		rest := newTree(root, slices.DeleteFunc(slices.Clone(links), func(l link) bool { return l.id == leaf.id }))
-		if got := rest.after(effective[leaf.id], leaf.id); got != at-1 {
+		withoutLeaf := newTree(root, slices.DeleteFunc(slices.Clone(links), func(l link) bool { return l.id == leaf.id }))
+		if got := withoutLeaf.after(effective[leaf.id], leaf.id); got != at-1 {
 			t.Fatalf("%v without %d: resumes at %d, want %d", links, leaf.id, got, at-1)
 		}
 	})

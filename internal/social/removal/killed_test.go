@@ -16,21 +16,21 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// A process is killed after some of the commands of a deletion. Another process finishes it: then
-// the account is gone, or it was never closed. Meanwhile a check finds no problem.
+// If a process is killed after some commands of a deletion, another process finishes the deletion,
+// unless the account was not yet closed. In between, a check finds only leftovers.
 func TestKilledWhileRemoving(t *testing.T) {
 	t.Parallel()
 	servers(t, func(t *testing.T, client rueidis.Client) {
-		// Nobody continues the deletion during the check.
+		// No job continues the deletion during the check.
 		b := on(t, client, func(opt *app.Options) { opt.NoJobs = true })
 		stride := 101
 		if redistest.Long {
 			stride = 1
 		}
 		finished := 0
-		for cut, n, ended := 0, 1, false; !ended; cut, n = cut+stride, n+1 {
+		for cut, n, completed := 0, 1, false; !completed; cut, n = cut+stride, n+1 {
 			s := newScene(b, n)
-			ended = b.killed(client, int64(cut), s)
+			completed = b.deleteKilled(client, int64(cut), s)
 			_, err := b.Check(check.Options{Report: func(p check.Problem) {
 				// On a Cluster a follow briefly has only one direction, as with any unfollow.
 				if !p.Leftover && !strings.HasPrefix(p.Key, storage.FollowersPrefix) {
@@ -43,7 +43,7 @@ func TestKilledWhileRemoving(t *testing.T) {
 			b.Clock.Advance(time.Minute)
 			b.resume(client)
 			if _, err := b.Users.UserByName(social.WithFresh(b.Ctx), s.zoe.Name); err == nil {
-				if cut > 0 && ended {
+				if cut > 0 && completed {
 					t.Fatalf("killed after %d commands: not deleted", cut)
 				}
 				continue // killed before the account was closed
@@ -55,7 +55,7 @@ func TestKilledWhileRemoving(t *testing.T) {
 			}
 		}
 		if finished < 3 {
-			t.Errorf("only %d deletions were finished by another process", finished)
+			t.Errorf("another process finished %d deletions, want at least 3", finished)
 		}
 		b.WantHealthy()
 	})
@@ -75,8 +75,8 @@ func (b *bundle) resume(client rueidis.Client) {
 	b.finishJobs()
 }
 
-// finishJobs waits until the queues are empty: a process that has started the deletion too early
-// starts it again after a pause, and a job leaves its queue after its task is done.
+// finishJobs waits until the queues are empty. A deletion that was started too early is retried
+// after a pause, and a job leaves its queue only after its task is done.
 func (b *bundle) finishJobs() {
 	b.T.Helper()
 	b.Eventually("the queues to be empty", func() bool {
@@ -85,9 +85,9 @@ func (b *bundle) finishJobs() {
 	})
 }
 
-// killed deletes an account in a process that is killed after some commands, and reports whether
-// the deletion was completed.
-func (b *bundle) killed(client rueidis.Client, commands int64, s scene) bool {
+// deleteKilled deletes an account in a process that is killed after some commands, and reports
+// whether the deletion was completed.
+func (b *bundle) deleteKilled(client rueidis.Client, commands int64, s scene) bool {
 	b.T.Helper()
 	process := socialtest.Dying(client, commands)
 	service, err := app.New(process, app.Options{Logger: socialtest.Quiet(), Now: b.Clock.Now, HashParams: socialtest.CheapHash, NoJobs: true})

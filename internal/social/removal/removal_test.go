@@ -18,15 +18,16 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// scene is a small network. zoe, who leaves, has done everything that a user can do, and everything
-// was done to her.
+// scene is a small network from which zoe is deleted. zoe has performed every kind of action, and
+// has been the target of every kind of action.
 type scene struct {
 	zoe, ada, bob, cid social.User
 	post, reply        int64 // by zoe: a post that ada replied to, and a reply to ada
 	adasPost           int64 // by ada, liked and reposted by zoe
 }
 
-// The user IDs that the test looks for start here: no other number in a scene contains them.
+// firstTestID is a lower bound of the user IDs in a scene. No other number in a scene contains
+// these IDs.
 const firstTestID = 770_077_000
 
 func newScene(b *bundle, n int) scene {
@@ -54,11 +55,11 @@ func newScene(b *bundle, n int) scene {
 	reply, err := b.Posts.Reply(b.Ctx, s.zoe, s.adasPost, "an answer")
 	must(err)
 	s.reply = reply.ID
-	gone, err := b.Posts.Reply(b.Ctx, s.zoe, s.adasPost, "regretted")
+	deleted, err := b.Posts.Reply(b.Ctx, s.zoe, s.adasPost, "regretted")
 	must(err)
-	_, err = b.Posts.Reply(b.Ctx, s.bob, gone.ID, "but answered")
+	_, err = b.Posts.Reply(b.Ctx, s.bob, deleted.ID, "but answered")
 	must(err)
-	must(b.Posts.Delete(b.Ctx, s.zoe, gone.ID))
+	must(b.Posts.Delete(b.Ctx, s.zoe, deleted.ID))
 	must(b.Posts.Delete(b.Ctx, s.zoe, b.Publish(s.zoe, "regretted too")))
 	for _, u := range []social.User{s.zoe, s.bob} {
 		must(b.Reactions.Like(b.Ctx, u, s.adasPost))
@@ -89,7 +90,7 @@ func newScene(b *bundle, n int) scene {
 	return s
 }
 
-// traces returns the keys that mention a user, by ID or by name, and where.
+// traces returns the keys that mention a user by ID or name, with their contents.
 func (b *bundle) traces(u social.User) []string {
 	b.T.Helper()
 	var found []string
@@ -108,6 +109,7 @@ func (b *bundle) traces(u social.User) []string {
 	return found
 }
 
+// content returns the value of a key as text.
 func (b *bundle) content(key string) string {
 	switch b.Redis("TYPE", key) {
 	case "string":
@@ -134,47 +136,48 @@ func (b *bundle) content(key string) string {
 	return ""
 }
 
-// names returns the key that has the name of a user.
-func (b *bundle) names(u social.User) string {
+// namesKey returns the key that holds the name of a user.
+func (b *bundle) namesKey(u social.User) string {
 	if b.DB.Mode() == rueidis.ClientModeCluster {
 		return storage.BucketKey(storage.Bucket(u.Name))
 	}
 	return storage.UserNames
 }
 
-// wantGone fails if anything of a user is left except the name, which stays reserved.
+// wantGone checks that no trace of zoe is left except the name, which stays reserved.
 func (b *bundle) wantGone(s scene) {
 	b.T.Helper()
 	for _, trace := range b.traces(s.zoe) {
 		key, content, _ := strings.Cut(trace, " ")
-		if key != b.names(s.zoe) || strings.Contains(content, fmt.Sprint(s.zoe.ID)) {
-			b.T.Errorf("left: %.300s", trace)
+		if key != b.namesKey(s.zoe) || strings.Contains(content, fmt.Sprint(s.zoe.ID)) {
+			b.T.Errorf("trace of the deleted user: %.300s", trace)
 		}
 	}
-	if got := b.Redis("HGET", b.names(s.zoe), strings.ToLower(s.zoe.Name)); got != "0" {
-		b.T.Errorf("the name leads to %q", got)
+	if got := b.Redis("HGET", b.namesKey(s.zoe), strings.ToLower(s.zoe.Name)); got != "0" {
+		b.T.Errorf("the name belongs to user %q, want 0", got)
 	}
 	for _, name := range []string{s.zoe.Name, strings.ToUpper(s.zoe.Name)} {
 		if _, err := b.Accounts.Register(b.Ctx, name, "correct horse battery"); !errors.Is(err, social.ErrTaken) {
-			b.T.Errorf("register %s: %v", name, err)
+			b.T.Errorf("Register(%s): %v, want ErrTaken", name, err)
 		}
 		if _, err := b.Users.UserByName(b.Ctx, name); !errors.Is(err, social.ErrNotFound) {
-			b.T.Errorf("%s: %v", name, err)
+			b.T.Errorf("UserByName(%s): %v, want ErrNotFound", name, err)
 		}
 	}
 	if got := b.Redis("HMGET", fmt.Sprintf("post:%d", s.adasPost), "likes", "reposts", "replies"); got != "1 1 0" {
-		b.T.Errorf("ada's post counts %q", got)
+		b.T.Errorf("counts of ada's post: %q, want 1 1 0", got)
 	}
 }
 
+// servers runs a test on each kind of server.
 func servers(t *testing.T, test func(t *testing.T, client rueidis.Client)) {
 	socialtest.OnEach(t, func(t *testing.T, client rueidis.Client) {
 		test(t, client)
 	})
 }
 
-// After the deletion of an account no key mentions it, except for the name in `users`, and the rest
-// of the network is consistent.
+// After the deletion of an account, no key mentions the account except for the reserved name, and
+// the rest of the network is consistent.
 func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	servers(t, func(t *testing.T, client rueidis.Client) {
@@ -191,52 +194,52 @@ func TestNothingIsLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := b.Sessions.SessionUser(b.Ctx, session.Secret); !errors.Is(err, social.ErrNoSession) {
-			t.Errorf("the session is still open: %v", err)
+			t.Errorf("session after DeleteAccount: %v, want ErrNoSession", err)
 		}
 		if _, err := b.Auth.Login(b.Ctx, s.zoe.Name, "correct horse"); err == nil {
-			t.Error("a closed account logs in")
+			t.Error("Login of a closed account succeeded")
 		}
 		b.Clock.Advance(removal.Grace)
 		if err := b.Leaving.FinishRemoval(b.Ctx, s.zoe.ID); err != nil {
 			t.Fatal(err)
 		}
-		b.Eventually("the end of all tasks", func() bool { return b.Redis("ZCARD", "tasks") == "0" })
+		b.Eventually("all tasks to end", func() bool { return b.Redis("ZCARD", "tasks") == "0" })
 		b.finishJobs()
 		b.wantGone(s)
 		b.WantHealthy()
 		if err := b.Leaving.DeleteAccount(b.Ctx, s.zoe.ID); !errors.Is(err, social.ErrNotFound) {
-			t.Errorf("deleted again: %v", err)
+			t.Errorf("second DeleteAccount: %v, want ErrNotFound", err)
 		}
 		viewer, err := b.Viewers.Get(b.Ctx, s.ada)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if users, err := b.Completions.CompleteNames(b.Ctx, viewer, "zoe", 5); err != nil || len(users) != 0 {
-			t.Errorf("completions: %v, %v", users, err)
+			t.Errorf("completions: %v, %v; want none", users, err)
 		}
 	})
 }
 
-// The account of an interrupted registration is deleted, and the account that has got the name
-// keeps it.
+// Deleting the account of an interrupted registration does not affect the account that has the same
+// name.
 func TestDeletedWithoutItsName(t *testing.T) {
 	t.Parallel()
 	b := on(t, redistest.DB(t).Client(t))
 	ada := b.NewUser("ada")
-	const cut = 41
-	b.Redis("HSET", storage.UserKey(cut), "username", "ada", "joined", "1700000000", "standing", "suspended")
-	if err := b.Leaving.DeleteAccount(b.Ctx, cut); err != nil {
+	const interrupted = 41 // a user ID
+	b.Redis("HSET", storage.UserKey(interrupted), "username", "ada", "joined", "1700000000", "standing", "suspended")
+	if err := b.Leaving.DeleteAccount(b.Ctx, interrupted); err != nil {
 		t.Fatal(err)
 	}
 	b.Clock.Advance(removal.Grace)
-	if err := b.Leaving.FinishRemoval(b.Ctx, cut); err != nil {
+	if err := b.Leaving.FinishRemoval(b.Ctx, interrupted); err != nil {
 		t.Fatal(err)
 	}
-	if b.Redis("EXISTS", storage.UserKey(cut)) != "0" {
-		t.Error("the account is not gone")
+	if b.Redis("EXISTS", storage.UserKey(interrupted)) != "0" {
+		t.Error("the account was not deleted")
 	}
 	if user, err := b.Users.UserByName(b.Ctx, "ada"); err != nil || user.ID != ada.ID {
-		t.Errorf("%+v, %v", user, err)
+		t.Errorf("UserByName(ada) = %+v, %v; want user %d", user, err, ada.ID)
 	}
 	b.WantHealthy()
 }

@@ -11,12 +11,12 @@ import (
 	"retwis/internal/social/work"
 )
 
-// Users who wait while one scan runs are handled together by the next one.
+// A scan handles all accounts that were queued during the previous scan.
 func TestOneScanForAll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, masters := t.Context(), "before"
-		fails := errors.New("a slow server")
+		errScan := errors.New("a slow server")
 		var scans []accounts
 		results := make(chan error)
 		s := newSweeper(func(_ context.Context, all accounts) error {
@@ -32,7 +32,7 @@ func TestOneScanForAll(t *testing.T) {
 			}
 			synctest.Wait()
 		}
-		ends := func(err error) {
+		finishScan := func(err error) {
 			results <- err
 			synctest.Wait()
 		}
@@ -40,18 +40,18 @@ func TestOneScanForAll(t *testing.T) {
 		want(ben, work.ErrAgain)
 		want(cleo, work.ErrAgain)
 		want(ben, work.ErrAgain)
-		ends(nil)
+		finishScan(nil)
 		want(ada, nil)
 		want(ben, work.ErrAgain) // the scan had already begun
-		ends(fails)
+		finishScan(errScan)
 		want(ben, work.ErrAgain)
 		want(cleo, work.ErrAgain)
-		ends(nil)
+		finishScan(nil)
 		want(ben, nil)
-		ends(nil)
-		masters = "after" // what the scan has removed may be back
+		finishScan(nil)
+		masters = "after" // the new masters may still have what the scan has removed
 		want(cleo, work.ErrAgain)
-		ends(nil)
+		finishScan(nil)
 		want(cleo, nil)
 		if s.known(ada) || s.known(ben) || s.known(cleo) {
 			t.Errorf("still waiting: %v", s.waiting)
@@ -59,7 +59,7 @@ func TestOneScanForAll(t *testing.T) {
 		sizes := []int{1, 2, 1, 1, 1}
 		for i, all := range scans {
 			if i >= len(sizes) || len(all) != sizes[i] {
-				t.Fatalf("%d scans, for %v", len(scans), scans)
+				t.Fatalf("scans of %v, want the sizes %v", scans, sizes)
 			}
 		}
 	})

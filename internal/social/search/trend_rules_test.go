@@ -14,7 +14,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Moderators block and pin tags.
+// Moderators can block and pin tags.
 func TestRules(t *testing.T) {
 	onEachServer(t, func(t *testing.T, b *bundle) {
 		crowd := b.crowd(8)
@@ -23,12 +23,12 @@ func TestRules(t *testing.T) {
 		}
 		b.Publish(crowd[0], "#few")
 		moderator := crowd[7]
-		b.do(b.Moderation.SetRole(b.Ctx, social.Operator, moderator.ID, social.Moderator, ""))
+		b.must(b.Moderation.SetRole(b.Ctx, social.Operator, moderator.ID, social.Moderator, ""))
 		set := func(actor social.Actor, tag string, state search.State, want bool) {
 			t.Helper()
 			changed, err := b.TrendRules.Set(b.Ctx, actor, tag, state, "why")
 			if err != nil || changed != want {
-				t.Errorf("%s is %q: %v, %v", tag, state, changed, err)
+				t.Errorf("Set(%s, %q) = %v, %v; want %v", tag, state, changed, err, want)
 			}
 		}
 		set(moderator.Actor(), " #TWO", search.Blocked, true)
@@ -45,18 +45,18 @@ func TestRules(t *testing.T) {
 		set(social.Operator, "two", search.Usual, true)
 		set(social.Operator, "one", search.Blocked, true)
 		if got := tags(b.top(social.User{})); got != "two 8" {
-			t.Errorf("after all that: %s", got)
+			t.Errorf("after all changes: %s", got)
 		}
 		log, err := b.Audit.Read(b.Ctx, audit.Filter{Target: storage.TagKey("two")}, "", 10)
-		b.do(err)
+		b.must(err)
 		if len(log.Entries) != 2 || log.Entries[0].Action != "unblock-tag" || log.Entries[1].Action != "block-tag" ||
 			log.Entries[1].Actor != moderator.Actor() || log.Entries[1].Note != "why" {
-			t.Errorf("the log: %+v", log.Entries)
+			t.Errorf("audit log: %+v", log.Entries)
 		}
 	})
 }
 
-// A word or a domain that becomes blocked is no trend from the next merge on.
+// After a word or domain is blocked, the next merge removes its trends.
 func TestBlocklist(t *testing.T) {
 	onEachServer(t, func(t *testing.T, b *bundle) {
 		for _, user := range b.crowd(5) {
@@ -68,14 +68,14 @@ func TestBlocklist(t *testing.T) {
 		}
 		for _, block := range []blocklist.Block{{Kind: blocklist.Word, Value: "cheap"}, {Kind: blocklist.Domain, Value: "spam.example"}} {
 			_, err := b.Blocklist.Add(b.Ctx, social.Operator, block, 0)
-			b.do(err)
+			b.must(err)
 		}
 		top := b.top(social.User{})
 		if got := tags(top); got != "go 5" {
 			t.Errorf("tags: %s", got)
 		}
 		if want := []search.Trend{{Name: "https://example.com/a", People: 5}}; !slices.Equal(top.Links, want) {
-			t.Errorf("links: %v", top.Links)
+			t.Errorf("links: %v, want %v", top.Links, want)
 		}
 	})
 }
@@ -102,7 +102,7 @@ func TestRulesRefuse(t *testing.T) {
 	}
 }
 
-// isLike reports whether err is the wanted error, or invalid input if want is that.
+// isLike reports whether err is want. Any InvalidError is like any other.
 func isLike(err, want error) bool {
 	var invalid *social.InvalidError
 	if errors.As(want, &invalid) {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The weights are continuous from one hour to the next, and halve in four hours.
+// Weights are continuous from one hour to the next, and halve after halfLife hours.
 func TestWeights(t *testing.T) {
 	t.Parallel()
 	for ago := range 20 {
@@ -16,16 +16,16 @@ func TestWeights(t *testing.T) {
 		}
 		at := clock{part: 0.3}
 		if got := at.weight(ago+1+halfLife) / at.weight(ago+1); math.Abs(got-0.5) > 1e-9 {
-			t.Errorf("after a half-life: %g", got)
+			t.Errorf("ratio of weights after a half-life: %g, want 0.5", got)
 		}
 	}
 	at := clockAt(time.Unix(7200+900, 0), 2)
 	if at.part != 0.25 {
-		t.Errorf("a quarter past: %g", at.part)
+		t.Errorf("part at a quarter past the hour: %g, want 0.25", at.part)
 	}
 }
 
-// TestScore compares the scores of two subjects.
+// TestScore compares the scores of pairs of subjects.
 func TestScore(t *testing.T) {
 	t.Parallel()
 	at := clock{part: 0.5}
@@ -47,13 +47,13 @@ func TestScore(t *testing.T) {
 		greater, smaller func(c *counts)
 	}{
 		{"more people", func(c *counts) { c[1] = 40 }, func(c *counts) { c[1] = 20 }},
-		{"later", func(c *counts) { c[0] = 20 }, func(c *counts) { c[6] = 20 }},
-		{"new, and popular as ever", func(c *counts) { c[0] = 10 }, every(5000)},
+		{"more recent", func(c *counts) { c[0] = 20 }, func(c *counts) { c[6] = 20 }},
+		{"new, and constantly popular", func(c *counts) { c[0] = 10 }, every(5000)},
 		{
 			"new, and more popular than the day before", func(c *counts) { c[2] = 40 },
 			func(c *counts) { every(50)(c); c[2] = 80 },
 		},
-		{"more popular than ever, and new", func(c *counts) { every(100)(c); c[1], c[2], c[3] = 300, 300, 300 }, func(c *counts) { c[1] = 15 }},
+		{"more popular than before, and new", func(c *counts) { every(100)(c); c[1], c[2], c[3] = 300, 300, 300 }, func(c *counts) { c[1] = 15 }},
 		{
 			"popular in the evening only", func(c *counts) { c[3], c[27] = 60, 10 },
 			func(c *counts) { c[3], c[27] = 60, 60 },
@@ -65,11 +65,11 @@ func TestScore(t *testing.T) {
 		}},
 	} {
 		if greater, smaller := scoreOf(c.greater), scoreOf(c.smaller); greater <= smaller {
-			t.Errorf("%s: %g and %g", c.name, greater, smaller)
+			t.Errorf("%s: scores %g and %g, want the first to be greater", c.name, greater, smaller)
 		}
 	}
 	if got := scoreOf(every(5000)); got > 0 {
-		t.Errorf("popular as ever: %g", got)
+		t.Errorf("score of a constantly popular subject: %g, want at most 0", got)
 	}
 }
 
@@ -88,10 +88,10 @@ func TestNormalLink(t *testing.T) {
 		"https://example.com/" + string(make([]byte, 400)): "",
 	} {
 		if got := normalLink(address); got != want {
-			t.Errorf("%q: %q, want %q", address, got, want)
+			t.Errorf("normalLink(%q) = %q, want %q", address, got, want)
 		}
 	}
 	if twice := normalLink(normalLink("HTTPS://Example.com?utm_x&A")); twice != "https://example.com/?A" {
-		t.Error(twice)
+		t.Errorf("normalLink applied twice = %q", twice)
 	}
 }

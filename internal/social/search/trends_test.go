@@ -21,10 +21,10 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// bundle is Retwis with people who count for trends.
+// bundle is an application with helpers for trends.
 type bundle struct {
 	*socialtest.Bundle
-	people int64
+	people int64 // number of users that crowd has created
 }
 
 // onEachServer runs a test on a single server and on a Cluster.
@@ -53,7 +53,7 @@ func (b *bundle) crowd(n int) []social.User {
 	return users
 }
 
-// active makes n accounts active; they need not exist.
+// active records n missing users as the active accounts.
 func (b *bundle) active(n int) {
 	b.T.Helper()
 	b.Redis("DEL", storage.Active)
@@ -62,7 +62,7 @@ func (b *bundle) active(n int) {
 	}
 }
 
-// top merges, and returns the trends as a viewer sees them.
+// top merges the counts and returns the trends as a viewer sees them.
 func (b *bundle) top(viewer social.User) search.Top {
 	b.T.Helper()
 	if err := b.Trends.Merge(b.Ctx); err != nil {
@@ -71,6 +71,7 @@ func (b *bundle) top(viewer social.User) search.Top {
 	return b.see(viewer)
 }
 
+// see returns the trends as a viewer sees them.
 func (b *bundle) see(viewer social.User) search.Top {
 	b.T.Helper()
 	v, err := b.Viewers.Get(b.Ctx, viewer)
@@ -84,7 +85,7 @@ func (b *bundle) see(viewer social.User) search.Top {
 	return top
 }
 
-func (b *bundle) do(err error) {
+func (b *bundle) must(err error) {
 	b.T.Helper()
 	if err != nil {
 		b.T.Fatal(err)
@@ -109,7 +110,7 @@ func TestTrends(t *testing.T) {
 	onEachServer(t, func(t *testing.T, b *bundle) {
 		crowd := b.crowd(8)
 		if top := b.top(social.User{}); len(top.Tags)+len(top.Links)+len(top.Posts) != 0 {
-			t.Errorf("nobody has written: %+v", top)
+			t.Errorf("trends before any post: %+v", top)
 		}
 		post := b.Publish(crowd[0], "a post that is liked")
 		for i, user := range crowd {
@@ -119,22 +120,22 @@ func TestTrends(t *testing.T) {
 			}
 			switch {
 			case i == 0 || i > 6: // authors do not count for their own posts
-				b.do(b.Reactions.Like(b.Ctx, user, post))
+				b.must(b.Reactions.Like(b.Ctx, user, post))
 			case i%2 == 0:
 				_, err := b.Posts.Repost(b.Ctx, user, post)
-				b.do(err)
+				b.must(err)
 			default:
 				_, err := b.Posts.Reply(b.Ctx, user, post, "an answer with #go")
-				b.do(err)
+				b.must(err)
 			}
-			b.do(b.Reactions.Like(b.Ctx, user, post))
+			b.must(b.Reactions.Like(b.Ctx, user, post))
 		}
 		top := b.top(social.User{})
 		if got := tags(top); got != "go 8" {
 			t.Errorf("tags: %s", got)
 		}
 		if want := []search.Trend{{Name: "https://example.com/a", People: 8}}; !slices.Equal(top.Links, want) {
-			t.Errorf("links: %v", top.Links)
+			t.Errorf("links: %v, want %v", top.Links, want)
 		}
 		if len(top.Posts) != 1 || top.Posts[0].Post.ID != post || top.Posts[0].People != 7 {
 			t.Errorf("posts: %+v", top.Posts)
@@ -142,7 +143,7 @@ func TestTrends(t *testing.T) {
 	})
 }
 
-// The fewer accounts are active, the fewer people make a trend, but at least two.
+// A site with fewer active accounts needs fewer people for a trend, but at least two.
 func TestFewActive(t *testing.T) {
 	onEachServer(t, func(t *testing.T, b *bundle) {
 		crowd := b.crowd(4)
@@ -154,13 +155,14 @@ func TestFewActive(t *testing.T) {
 		for active, want := range map[int]string{0: "by4 4, by3 3, by2 2", 59: "by4 4, by3 3, by2 2", 60: "by4 4, by3 3", 80: "by4 4", 100: ""} {
 			b.active(active)
 			if got := tags(b.top(social.User{})); got != want {
-				t.Errorf("%d active: %s; want %s", active, got, want)
+				t.Errorf("%d active accounts: tags %s, want %s", active, got, want)
 			}
 		}
 	})
 }
 
-// liked merges, and returns the texts of the posts liked this week as a viewer sees them.
+// liked merges the counts and returns the texts of the posts liked this week as a viewer sees the
+// posts.
 func (b *bundle) liked(viewer social.User) string {
 	b.T.Helper()
 	var all []string
@@ -170,8 +172,8 @@ func (b *bundle) liked(viewer social.User) string {
 	return strings.Join(all, ", ")
 }
 
-// The posts with the most likes in the last seven days come first; ties go to the latest. A like
-// that is older or was taken back does not count.
+// Posts are ordered by likes in the last seven days, and ties are broken by the latest post. Older
+// and removed likes do not count.
 func TestLikedThisWeek(t *testing.T) {
 	onEachServer(t, func(t *testing.T, b *bundle) {
 		ada, bob, eve := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("eve")
@@ -182,46 +184,47 @@ func TestLikedThisWeek(t *testing.T) {
 		like := func(text string, users ...social.User) {
 			t.Helper()
 			for _, user := range users {
-				b.do(b.Reactions.Like(b.Ctx, user, posts[text]))
+				b.must(b.Reactions.Like(b.Ctx, user, posts[text]))
 			}
 		}
 		want := func(want string) {
 			t.Helper()
 			if got := b.liked(social.User{}); got != want {
-				t.Errorf("%q, want %q", got, want)
+				t.Errorf("liked this week: %q, want %q", got, want)
 			}
 		}
 		like("one", bob)
 		like("two", bob, eve, ada)
 		like("three", bob, eve)
 		want("two, three, one")
-		b.do(b.Reactions.Unlike(b.Ctx, bob, posts["one"]))
-		b.do(b.Reactions.Unlike(b.Ctx, ada, posts["two"]))
+		b.must(b.Reactions.Unlike(b.Ctx, bob, posts["one"]))
+		b.must(b.Reactions.Unlike(b.Ctx, ada, posts["two"]))
 		want("three, two")
 		if got := b.Redis("ZSCORE", storage.LikedPosts, storage.Itoa(posts["one"])); got != "" {
-			t.Errorf("the post without likes has %s", got)
+			t.Errorf("the post without likes has the score %s, want none", got)
 		}
 		b.Clock.Advance(6 * 24 * time.Hour)
 		like("one", bob, eve)
 		like("three", ada)
 		want("three, two") // one is among the trends
 		b.Clock.Advance(2 * 24 * time.Hour)
-		want("one, three") // though three had more when it was last liked
+		want("one, three") // although three had more likes when it was last liked
 		if got := b.Redis("ZCARD", storage.LikedPosts); got != "2" {
-			t.Errorf("%s posts are kept", got)
+			t.Errorf("the set has %s posts, want 2", got)
 		}
 		like("two", ada) // likes from last week remain but do not count
 		want("one, three, two")
 		if got := b.Redis("ZSCORE", storage.LikedPosts, storage.Itoa(posts["two"])); got != "1" {
-			t.Errorf("a post has %s likes of the week", got)
+			t.Errorf("a post has %s likes this week, want 1", got)
 		}
 		if ttl := b.Redis("TTL", storage.LikedPosts); ttl != "604800" {
-			t.Errorf("the set expires in %s seconds", ttl)
+			t.Errorf("the set expires in %s seconds, want 604800", ttl)
 		}
 	})
 }
 
-// The set of a week is limited. A post that was dropped has all its likes when it is liked again.
+// The set of posts liked this week is bounded. If a dropped post is liked again, all its likes
+// count.
 func TestLikedThisWeekIsBounded(t *testing.T) {
 	t.Parallel()
 	b := &bundle{Bundle: socialtest.New(t)}
@@ -231,46 +234,46 @@ func TestLikedThisWeekIsBounded(t *testing.T) {
 		b.Redis("ZADD", storage.LikedPosts, "2", storage.Itoa(int64(10_000+id)))
 	}
 	for i, user := range []social.User{ada, bob, eve} {
-		b.do(b.Reactions.Like(b.Ctx, user, post))
-		want := []string{"", "", "3"}[i] // the second like does not exceed the likes of the others
+		b.must(b.Reactions.Like(b.Ctx, user, post))
+		want := []string{"", "", "3"}[i] // the second like does not exceed the likes of other posts
 		if got := b.Redis("ZSCORE", storage.LikedPosts, storage.Itoa(post)); got != want || b.Redis("ZCARD", storage.LikedPosts) != "1000" {
 			t.Errorf("after like %d: %q, want %q", i+1, got, want)
 		}
 	}
-	for range 5 { // each merge recounts two hundred, which nobody likes
+	for range 5 { // each merge recounts two hundred posts, which have no likes
 		if got := b.liked(social.User{}); got != "liked" {
 			t.Errorf("liked: %q", got)
 		}
 	}
 	b.liked(social.User{})
 	if got := b.Redis("ZCARD", storage.LikedPosts); got != "1" {
-		t.Errorf("%s posts are left", got)
+		t.Errorf("the set has %s posts, want 1", got)
 	}
 }
 
-// One account that posts a thousand times, in every hour, does not affect trends.
+// One account that posts a thousand times, in many different hours, does not affect trends.
 func TestOneAccountMovesNoTrend(t *testing.T) {
 	t.Parallel()
 	b := &bundle{Bundle: socialtest.New(t)}
 	crowd := b.crowd(12)
-	spammer, rest := crowd[0], crowd[1:]
-	posts := func(each int) {
-		for i := range each {
+	spammer, others := crowd[0], crowd[1:]
+	spam := func(n int) {
+		for i := range n {
 			_, err := b.Posts.Post(b.Ctx, spammer, fmt.Sprintf("%d #spam #mine https://spam.example/", i))
-			b.do(err)
+			b.must(err)
 		}
 	}
 	for range 20 { // hours
-		posts(49)
+		spam(49)
 		b.Clock.Advance(time.Hour)
 	}
-	for _, user := range rest[:4] {
+	for _, user := range others[:4] {
 		b.Publish(user, "#spam, four others write")
 	}
-	for _, user := range rest[:6] {
+	for _, user := range others[:6] {
 		b.Publish(user, "#six")
 	}
-	posts(20)
+	spam(20)
 	if got := tags(b.top(social.User{})); got != "six 6, spam 5" {
 		t.Errorf("tags: %s", got)
 	}
@@ -286,9 +289,9 @@ func TestWhoCounts(t *testing.T) {
 	crowd := b.crowd(9)
 	post := b.Publish(crowd[8], "liked")
 	for i := range crowd[:4] {
-		b.do(b.Moderation.SetStanding(b.Ctx, social.Operator, crowd[i].ID, moderation.StandingChange{Standing: social.Limited, Message: "Spam."}))
+		b.must(b.Moderation.SetStanding(b.Ctx, social.Operator, crowd[i].ID, moderation.StandingChange{Standing: social.Limited, Message: "Spam."}))
 		user, err := b.Users.UserByName(b.Ctx, crowd[i].Name)
-		b.do(err)
+		b.must(err)
 		crowd[i] = user
 	}
 	for i := range 4 {
@@ -296,10 +299,10 @@ func TestWhoCounts(t *testing.T) {
 	}
 	for _, user := range crowd {
 		b.Publish(user, "#all")
-		b.do(b.Reactions.Like(b.Ctx, user, post))
+		b.must(b.Reactions.Like(b.Ctx, user, post))
 	}
 	if top := b.top(social.User{}); tags(top) != "all 5" || len(top.Posts) != 0 {
-		t.Errorf("%s, %+v", tags(top), top.Posts)
+		t.Errorf("tags %s, want all 5; posts %+v, want none", tags(top), top.Posts)
 	}
 	b.Clock.Advance(search.Probation - time.Second)
 	for _, user := range crowd[9:] {
@@ -315,8 +318,8 @@ func TestWhoCounts(t *testing.T) {
 	}
 }
 
-// A subject that is equally popular every day is no trend, and one that nobody writes about any
-// more stops being one.
+// A subject that is constantly popular is not a trend, and a trend ends when people stop writing
+// about its subject.
 func TestAgainstTheDayBefore(t *testing.T) {
 	t.Parallel()
 	b := &bundle{Bundle: socialtest.New(t)}
@@ -352,7 +355,8 @@ func TestAgainstTheDayBefore(t *testing.T) {
 	}
 }
 
-// A key that is not a HyperLogLog costs its subject that hour, and other subjects nothing.
+// A key that is not a HyperLogLog loses that hour of its subject and does not affect other
+// subjects.
 func TestDamagedCount(t *testing.T) {
 	onEachServer(t, func(t *testing.T, b *bundle) {
 		for _, user := range b.crowd(6) {
@@ -366,7 +370,7 @@ func TestDamagedCount(t *testing.T) {
 	})
 }
 
-// Subjects with few people cost no command in a merge.
+// A merge calls PFCOUNT only for subjects with enough people.
 func TestIdleSubjects(t *testing.T) {
 	t.Parallel()
 	b := &bundle{Bundle: socialtest.On(t, redistest.Own(t).Client(t))}
@@ -378,7 +382,7 @@ func TestIdleSubjects(t *testing.T) {
 		}
 	}
 	merge := func() string {
-		b.do(counter.Flush(b.Ctx))
+		b.must(counter.Flush(b.Ctx))
 		b.Redis("CONFIG", "RESETSTAT")
 		b.top(social.User{})
 		for line := range strings.Lines(b.Redis("INFO", "commandstats")) {
@@ -390,21 +394,21 @@ func TestIdleSubjects(t *testing.T) {
 		return "0"
 	}
 	count("news", 6)
-	alone := merge()
+	calls := merge()
 	for i := range 500 {
 		count(fmt.Sprintf("idle%d", i), 1)
 	}
-	if among := merge(); alone == "0" || among != alone {
-		t.Errorf("PFCOUNT was called %s times, and among 500 tags of one person %s times", alone, among)
+	if got := merge(); calls == "0" || got != calls {
+		t.Errorf("PFCOUNT was called %s times, and %s times with 500 more tags of one person", calls, got)
 	}
 }
 
 // A trend of 40 people comes first among many posts: 2,000, or 100,000 in a long run.
 func TestPlantedTrend(t *testing.T) {
 	onEachServer(t, func(t *testing.T, b *bundle) {
-		all, writers := 2_000, 200
+		total, writers := 2_000, 200
 		if redistest.Long {
-			all, writers = 100_000, 2_000
+			total, writers = 100_000, 2_000
 		}
 		crowd := b.crowd(writers)
 		const hours = 30
@@ -412,7 +416,7 @@ func TestPlantedTrend(t *testing.T) {
 		pick := rand.New(rand.NewPCG(3, 4))
 		for hour := range hours {
 			var jobs []string
-			for range all / hours {
+			for range total / hours {
 				jobs = append(jobs, fmt.Sprintf("noise %d #noise%d", pick.Int(), zipf.Uint64()))
 			}
 			b.publishAll(crowd, jobs, pick)
@@ -425,9 +429,9 @@ func TestPlantedTrend(t *testing.T) {
 		}
 		began := time.Now()
 		top := b.top(social.User{})
-		t.Logf("%d posts: merged in %v: %s", all, time.Since(began).Round(time.Millisecond), tags(top))
+		t.Logf("%d posts: merged in %v: %s", total, time.Since(began).Round(time.Millisecond), tags(top))
 		if len(top.Tags) == 0 || top.Tags[0].Name != "planted" || top.Tags[0].People != 40 {
-			t.Errorf("tags: %s", tags(top))
+			t.Errorf("tags: %s, want planted 40 first", tags(top))
 		}
 	})
 }
@@ -456,7 +460,8 @@ func (b *bundle) publishAll(crowd []social.User, texts []string, pick *rand.Rand
 	writers.Wait()
 }
 
-// Who sees which posts among the trends: all posts of the table are equally popular.
+// Viewers see only the posts among the trends that are visible to them. All posts are equally
+// popular.
 func TestVisible(t *testing.T) {
 	onEachServer(t, func(t *testing.T, b *bundle) {
 		crowd := b.crowd(6)
@@ -469,18 +474,18 @@ func TestVisible(t *testing.T) {
 		for _, name := range []string{"usual", "limited", "suspended", "hidden", "eraser", "blocker", "muted"} {
 			posts[name] = b.Publish(viewers[name], "by "+name)
 			for _, user := range crowd {
-				b.do(b.Reactions.Like(b.Ctx, user, posts[name]))
+				b.must(b.Reactions.Like(b.Ctx, user, posts[name]))
 			}
 		}
 		b.Connect(viewers["follower"], viewers["limited"])
 		operator := social.Operator
-		b.do(b.Moderation.SetRole(b.Ctx, operator, viewers["mona"].ID, social.Moderator, ""))
-		b.do(b.Moderation.SetStanding(b.Ctx, operator, viewers["limited"].ID, moderation.StandingChange{Standing: social.Limited, Message: "Spam."}))
-		b.do(b.Moderation.SetStanding(b.Ctx, operator, viewers["suspended"].ID, moderation.StandingChange{Standing: social.Suspended, Message: "Spam."}))
-		b.do(b.Moderation.HidePost(b.Ctx, operator, posts["hidden"], "No.", ""))
-		b.do(b.Posts.Delete(b.Ctx, viewers["eraser"], posts["eraser"]))
-		b.do(b.Relations.Block(b.Ctx, viewers["blocker"], viewers["blocked"], time.Time{}))
-		b.do(b.Relations.Mute(b.Ctx, viewers["muter"], viewers["muted"], time.Time{}))
+		b.must(b.Moderation.SetRole(b.Ctx, operator, viewers["mona"].ID, social.Moderator, ""))
+		b.must(b.Moderation.SetStanding(b.Ctx, operator, viewers["limited"].ID, moderation.StandingChange{Standing: social.Limited, Message: "Spam."}))
+		b.must(b.Moderation.SetStanding(b.Ctx, operator, viewers["suspended"].ID, moderation.StandingChange{Standing: social.Suspended, Message: "Spam."}))
+		b.must(b.Moderation.HidePost(b.Ctx, operator, posts["hidden"], "No.", ""))
+		b.must(b.Posts.Delete(b.Ctx, viewers["eraser"], posts["eraser"]))
+		b.must(b.Relations.Block(b.Ctx, viewers["blocker"], viewers["blocked"], time.Time{}))
+		b.must(b.Relations.Mute(b.Ctx, viewers["muter"], viewers["muted"], time.Time{}))
 		b.top(social.User{})
 		for viewer, want := range map[string]string{
 			"stranger": "blocker muted usual",
@@ -490,14 +495,14 @@ func TestVisible(t *testing.T) {
 			"blocked":  "muted usual",
 			"blocker":  "blocker muted usual",
 			"muter":    "blocker usual",
-			"limited":  "blocker limited muted usual", // one's own
+			"limited":  "blocker limited muted usual", // viewers see their own posts
 			"hidden":   "blocker hidden muted usual",
 			"eraser":   "blocker muted usual",
 		} {
 			user := viewers[viewer]
 			if user.ID != 0 {
 				found, err := b.Users.UserByName(b.Ctx, user.Name)
-				b.do(err)
+				b.must(err)
 				user = found
 			}
 			var got []string
@@ -508,13 +513,13 @@ func TestVisible(t *testing.T) {
 				t.Errorf("%s sees %q, want %s", viewer, got, want)
 			}
 			if liked := b.see(user).Liked; len(liked) != 0 {
-				t.Errorf("%s sees twice: %+v", viewer, liked)
+				t.Errorf("%s: posts liked this week repeat the trends: %+v", viewer, liked)
 			}
 		}
 	})
 }
 
-// Who sees which posts among those liked this week.
+// Viewers see only the posts liked this week that are visible to them.
 func TestLikedThisWeekVisible(t *testing.T) {
 	onEachServer(t, func(t *testing.T, b *bundle) {
 		people := map[string]social.User{"stranger": {}}
@@ -525,16 +530,16 @@ func TestLikedThisWeekVisible(t *testing.T) {
 		posts := map[string]int64{}
 		for _, name := range names {
 			posts[name] = b.Publish(people[name], name)
-			b.do(b.Reactions.Like(b.Ctx, people["viewer"], posts[name]))
+			b.must(b.Reactions.Like(b.Ctx, people["viewer"], posts[name]))
 		}
 		operator := social.Operator
-		b.do(b.Moderation.SetStanding(b.Ctx, operator, people["limited"].ID, moderation.StandingChange{Standing: social.Limited, Message: "Spam."}))
-		b.do(b.Moderation.SetStanding(b.Ctx, operator, people["suspended"].ID, moderation.StandingChange{Standing: social.Suspended, Message: "Spam."}))
-		b.do(b.Moderation.HidePost(b.Ctx, operator, posts["hidden"], "No.", ""))
-		b.do(b.Relations.Block(b.Ctx, people["blocker"], people["blocked"], time.Time{}))
-		b.do(b.Relations.Mute(b.Ctx, people["muter"], people["muted"], time.Time{}))
-		b.top(social.User{}) // before a deletion, which the list in memory does not reflect
-		b.do(b.Posts.Delete(b.Ctx, people["eraser"], posts["eraser"]))
+		b.must(b.Moderation.SetStanding(b.Ctx, operator, people["limited"].ID, moderation.StandingChange{Standing: social.Limited, Message: "Spam."}))
+		b.must(b.Moderation.SetStanding(b.Ctx, operator, people["suspended"].ID, moderation.StandingChange{Standing: social.Suspended, Message: "Spam."}))
+		b.must(b.Moderation.HidePost(b.Ctx, operator, posts["hidden"], "No.", ""))
+		b.must(b.Relations.Block(b.Ctx, people["blocker"], people["blocked"], time.Time{}))
+		b.must(b.Relations.Mute(b.Ctx, people["muter"], people["muted"], time.Time{}))
+		b.top(social.User{}) // the cached list does not reflect the deletion that follows
+		b.must(b.Posts.Delete(b.Ctx, people["eraser"], posts["eraser"]))
 		for viewer, want := range map[string]string{
 			"stranger": "muted, blocker, usual", "viewer": "muted, blocker, usual", "blocked": "muted, usual",
 			"muter": "blocker, usual", "hidden": "muted, blocker, hidden, usual", "limited": "muted, blocker, limited, usual",
@@ -542,7 +547,7 @@ func TestLikedThisWeekVisible(t *testing.T) {
 			user := people[viewer]
 			if user.ID != 0 {
 				found, err := b.Users.UserByName(b.Ctx, user.Name)
-				b.do(err)
+				b.must(err)
 				user = found
 			}
 			var got []string
@@ -556,8 +561,8 @@ func TestLikedThisWeekVisible(t *testing.T) {
 	})
 }
 
-// A subject that nobody can see any more is no trend and is not suggested, from the next merge on;
-// one that others have written about too still is.
+// After the next merge, a subject without visible posts is neither a trend nor completed. A subject
+// that other users have also written about still is.
 func TestTrendsWithoutPublicPosts(t *testing.T) {
 	onEachServer(t, func(t *testing.T, b *bundle) {
 		ring, crowd := b.crowd(6), b.crowd(5)
@@ -568,10 +573,10 @@ func TestTrendsWithoutPublicPosts(t *testing.T) {
 		for _, user := range crowd {
 			b.Publish(user, "#shared https://shared.test/")
 		}
-		for range 10 { // one person does not take all the places that are checked
+		for range 10 { // the posts of one person do not fill the checked sample
 			b.Publish(ring[0], "#shared https://shared.test/")
 		}
-		want := func(when, trends, completed string) {
+		want := func(name, trends, completed string) {
 			t.Helper()
 			var got []string
 			top := b.top(social.User{})
@@ -582,48 +587,48 @@ func TestTrendsWithoutPublicPosts(t *testing.T) {
 				got = append(got, link.Name)
 			}
 			if slices.Sort(got); strings.Join(got, " ") != trends {
-				t.Errorf("%s: trends %q, want %s", when, got, trends)
+				t.Errorf("%s: trends %q, want %s", name, got, trends)
 			}
 			found, err := b.Completions.CompleteTags(b.Ctx, "s", 10)
-			b.do(err)
+			b.must(err)
 			if slices.Sort(found); strings.Join(found, " ") != completed {
-				t.Errorf("%s: completions %q, want %s", when, found, completed)
+				t.Errorf("%s: completions %q, want %s", name, found, completed)
 			}
 		}
-		const all, some = "https://shared.test/ https://smear.test/x shared smear", "https://shared.test/ shared"
-		b.Eventually("the tags are indexed", func() bool {
+		const all, sharedOnly = "https://shared.test/ https://smear.test/x shared smear", "https://shared.test/ shared"
+		b.Eventually("the tags to be indexed", func() bool {
 			found, err := b.Completions.CompleteTags(b.Ctx, "s", 10)
-			b.do(err)
+			b.must(err)
 			return len(found) == 2
 		})
 		want("at first", all, "shared smear")
 		for _, standing := range []social.Standing{social.Suspended, social.Limited} {
 			for _, user := range ring {
-				b.do(b.Moderation.SetStanding(b.Ctx, social.Operator, user.ID, moderation.StandingChange{Standing: standing}))
+				b.must(b.Moderation.SetStanding(b.Ctx, social.Operator, user.ID, moderation.StandingChange{Standing: standing}))
 			}
-			want(standing.String(), some, "shared")
+			want(standing.String(), sharedOnly, "shared")
 			for _, user := range ring {
-				b.do(b.Moderation.SetStanding(b.Ctx, social.Operator, user.ID, moderation.StandingChange{}))
+				b.must(b.Moderation.SetStanding(b.Ctx, social.Operator, user.ID, moderation.StandingChange{}))
 			}
 			want("restored", all, "shared smear")
 		}
 		for _, post := range posts {
-			b.do(b.Moderation.HidePost(b.Ctx, social.Operator, post, "No.", ""))
+			b.must(b.Moderation.HidePost(b.Ctx, social.Operator, post, "No.", ""))
 		}
-		want("hidden", some, "shared")
+		want("hidden", sharedOnly, "shared")
 		for i, post := range posts {
-			b.do(b.Moderation.UnhidePost(b.Ctx, social.Operator, post, ""))
-			b.do(b.Posts.Edit(b.Ctx, ring[i], post, "#smear"))
+			b.must(b.Moderation.UnhidePost(b.Ctx, social.Operator, post, ""))
+			b.must(b.Posts.Edit(b.Ctx, ring[i], post, "#smear"))
 		}
-		want("edited", some+" smear", "shared smear")
+		want("edited", sharedOnly+" smear", "shared smear")
 		for i, post := range posts {
-			b.do(b.Posts.Delete(b.Ctx, ring[i], post))
+			b.must(b.Posts.Delete(b.Ctx, ring[i], post))
 		}
-		want("deleted", some, "shared")
+		want("deleted", sharedOnly, "shared")
 	})
 }
 
-// A process that shuts down writes its counts, and counts that cannot be written stay pending.
+// Close writes the pending counts of a process. Counts that Flush cannot write stay pending.
 func TestNothingIsLostAtTheEnd(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -633,32 +638,32 @@ func TestNothingIsLostAtTheEnd(t *testing.T) {
 	for _, user := range crowd {
 		b.Publish(user, "#last")
 	}
-	b.do(b.Close())
+	b.must(b.Close())
 	if got := tags(other.top(social.User{})); got != "last 7" {
 		t.Errorf("tags: %s", got)
 	}
 	counter := search.NewTrendCounter(db.Client(t), socialtest.Quiet(), other.Clock.Now)
 	defer counter.Close()
 	counter.Posted(social.User{ID: 1_000}, social.Post{Body: "#last"})
-	cut, cancel := context.WithCancel(b.Ctx)
+	ctx, cancel := context.WithCancel(b.Ctx)
 	cancel()
-	if err := counter.Flush(cut); !errors.Is(err, context.Canceled) {
-		t.Errorf("a flush that is cut off: %v", err)
+	if err := counter.Flush(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Flush with a canceled context: %v", err)
 	}
-	b.do(counter.Flush(b.Ctx))
+	b.must(counter.Flush(b.Ctx))
 	if got := tags(other.top(social.User{})); got != "last 8" {
-		t.Errorf("tags after it: %s", got)
+		t.Errorf("tags after the second Flush: %s, want last 8", got)
 	}
 }
 
-// The counts and merges of one process appear in the others, which have the trends in memory.
+// The counts and merges of one process appear in other processes, which cache the trends.
 func TestOtherProcessesFollow(t *testing.T) {
 	t.Parallel()
 	url := redistest.Own(t).URL() // invalidation messages name keys regardless of the database
 	b, other := &bundle{Bundle: socialtest.Watched(t, url)}, &bundle{Bundle: socialtest.Watched(t, url)}
 	crowd := b.crowd(6)
 	if got := tags(other.see(social.User{})); got != "" {
-		t.Errorf("at first: %s", got)
+		t.Errorf("tags before any post: %s, want none", got)
 	}
 	for _, user := range crowd {
 		b.Publish(user, "#news")
@@ -666,14 +671,14 @@ func TestOtherProcessesFollow(t *testing.T) {
 	ctx, stop := context.WithCancel(b.Ctx)
 	var running sync.WaitGroup
 	running.Go(func() { b.App.Maintain(ctx) })
-	b.Eventually("the other process has the trend", func() bool { return tags(other.see(social.User{})) == "news 6" })
+	b.Eventually("the other process to have the trend", func() bool { return tags(other.see(social.User{})) == "news 6" })
 	stop()
 	running.Wait()
 	if _, err := b.TrendRules.Set(b.Ctx, social.Operator, "news", search.Blocked, ""); err != nil {
 		t.Fatal(err)
 	}
 	if got := tags(b.see(social.User{})); got != "" {
-		t.Errorf("after a decision of this process: %s", got)
+		t.Errorf("tags after the decision in this process: %s, want none", got)
 	}
-	other.Eventually("the other process has the decision", func() bool { return tags(other.see(social.User{})) == "" })
+	other.Eventually("the other process to have the decision", func() bool { return tags(other.see(social.User{})) == "" })
 }

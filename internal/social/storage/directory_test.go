@@ -26,37 +26,38 @@ func onCluster(t *testing.T) *bundle {
 	return &bundle{socialtest.On(t, redistest.Cluster(t, 3).Client(t))}
 }
 
-func (b *bundle) do(err error) {
+func (b *bundle) must(err error) {
 	b.T.Helper()
 	if err != nil {
 		b.T.Fatal(err)
 	}
 }
 
-// otherProcess starts another process of this version on the same database.
+// otherProcess returns another application on the same database.
 func (b *bundle) otherProcess(client rueidis.Client) *app.App {
 	s, err := app.New(client, app.Options{Logger: socialtest.Quiet(), Now: b.Clock.Now, HashParams: socialtest.CheapHash})
-	b.do(err)
+	b.must(err)
 	b.T.Cleanup(func() { s.Close() })
 	return s
 }
 
+// wantFound checks that an application finds users by name.
 func (b *bundle) wantFound(s *app.App, names ...string) {
 	b.T.Helper()
 	for _, name := range names {
 		user, err := s.Users.UserByName(social.WithFresh(b.Ctx), name)
 		if err != nil || user.Name != name {
-			b.T.Errorf("%s: %v, %v", name, user, err)
+			b.T.Errorf("UserByName(%s) = %v, %v", name, user, err)
 		}
 	}
 }
 
-// The name of the first case is the example in docs/keys.md.
+// The name antirez is the example in docs/keys.md.
 func TestBucket(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]int{"antirez": 893, "ANTIREZ": 893, "a": 3651} {
 		if got := storage.Bucket(name); got != want {
-			t.Errorf("%s: %d, want %d", name, got, want)
+			t.Errorf("Bucket(%s) = %d, want %d", name, got, want)
 		}
 	}
 	counts := map[int]int{}
@@ -65,16 +66,16 @@ func TestBucket(t *testing.T) {
 	}
 	for bucket, n := range counts {
 		if n < 50 || n > 150 {
-			t.Errorf("bucket %d has %d names, 100 expected", bucket, n)
+			t.Errorf("bucket %d has %d names, want 50 to 150", bucket, n)
 		}
 	}
 }
 
-// All yields the names of small buckets and of one that is read in steps.
+// All yields the names of small buckets and of a large bucket that is read in steps.
 func TestAll(t *testing.T) {
 	t.Parallel()
 	b := onCluster(t)
-	b.do(b.Adoption().Adopt(b.Ctx, nil))
+	b.must(b.Adoption().Adopt(b.Ctx, nil))
 	const large = 600
 	for i := range large {
 		b.Redis("HSET", storage.BucketKey(7), fmt.Sprint("large", i), "1")
@@ -82,13 +83,13 @@ func TestAll(t *testing.T) {
 	b.Redis("HSET", storage.BucketKey(storage.Buckets-1), "small", "2")
 	names := map[string]bool{}
 	for page, err := range b.Directory().All(b.Ctx, 50) {
-		b.do(err)
+		b.must(err)
 		for i := 0; i < len(page.Names); i += 2 {
 			names[page.Key+" "+page.Names[i]] = true
 		}
 	}
 	if len(names) != large+1 || !names[storage.BucketKey(storage.Buckets-1)+" small"] {
-		t.Errorf("%d names", len(names))
+		t.Errorf("All yielded %d names, want %d", len(names), large+1)
 	}
 }
 
@@ -98,14 +99,14 @@ func TestEmpty(t *testing.T) {
 	socialtest.OnEach(t, func(t *testing.T, client rueidis.Client) {
 		b := &bundle{socialtest.On(t, client)}
 		if empty, err := b.Users.Empty(b.Ctx); err != nil || !empty {
-			t.Errorf("an empty database: %v, %v", empty, err)
+			t.Errorf("Empty() = %v, %v for an empty database", empty, err)
 		}
-		b.do(b.Adoption().Adopt(b.Ctx, nil))
+		b.must(b.Adoption().Adopt(b.Ctx, nil))
 		if version := b.Redis("GET", "layout_version"); version != "" {
-			t.Errorf("an empty database has layout %s", version)
+			t.Errorf("an empty database has the layout %s, want none", version)
 		}
 		_, err := b.Accounts.Register(b.Ctx, "Ada", socialtest.Password)
-		b.do(err)
+		b.must(err)
 		version, names, elsewhere := "1", "users", storage.BucketKey(storage.Bucket("ada"))
 		if client.Mode() == rueidis.ClientModeCluster {
 			version, names, elsewhere = "1 cluster", elsewhere, names
@@ -121,10 +122,10 @@ func TestEmpty(t *testing.T) {
 			}
 		}
 		if empty, err := b.Users.Empty(b.Ctx); err != nil || empty {
-			t.Errorf("a database with a user: %v, %v", empty, err)
+			t.Errorf("Empty() = %v, %v for a database with a user", empty, err)
 		}
 		b.wantFound(b.otherProcess(b.DB), "Ada")
-		b.do(b.Adoption().Adopt(b.Ctx, func(int64, int64) { t.Error("the database was walked") }))
+		b.must(b.Adoption().Adopt(b.Ctx, func(int64, int64) { t.Error("Adopt converted a database with the current layout") }))
 		b.WantHealthy()
 	})
 }
@@ -132,11 +133,11 @@ func TestEmpty(t *testing.T) {
 // flush removes all keys of a Cluster.
 func (b *bundle) flush() {
 	for _, node := range b.DB.Nodes() {
-		b.do(node.Do(b.Ctx, node.B().Flushall().Build()).Error())
+		b.must(node.Do(b.Ctx, node.B().Flushall().Build()).Error())
 	}
 }
 
-// `users_by_time` keeps the latest users; all others are listed too, each once.
+// users_by_time keeps only the latest users. AllUsers lists all users, each once.
 func TestLatest(t *testing.T) {
 	t.Parallel()
 	b := onCluster(t)
@@ -153,32 +154,33 @@ func TestLatest(t *testing.T) {
 		}
 	}
 	for _, res := range b.DB.DoMulti(b.Ctx, cmds...) {
-		b.do(res.Error())
+		b.must(res.Error())
 	}
-	b.do(b.Adoption().Adopt(b.Ctx, nil))
+	b.must(b.Adoption().Adopt(b.Ctx, nil))
 	if n := b.Redis("ZCARD", storage.UsersByTime) + " " + b.Redis("EXISTS", "users") + b.Redis("GET", "layout_version"); n != fmt.Sprint(storage.MaxLatest)+" 01 cluster" {
-		t.Fatalf("users by time, names in one key, and the layout: %s", n)
+		t.Fatalf("users by time, EXISTS users, and the layout: %s", n)
 	}
 	b.Clock.Advance(1_000_000_000_000) // later than all other users
 	last := b.NewUser("last")
 	if n := b.Redis("ZCARD", storage.UsersByTime); n != fmt.Sprint(storage.MaxLatest) {
-		t.Fatalf("%s users by time after another", n)
+		t.Fatalf("%s users by time after a new user, want %d", n, storage.MaxLatest)
 	}
 	seen := map[int64]int{}
 	for page, err := range b.Users.AllUsers(b.Ctx) {
-		b.do(err)
+		b.must(err)
 		for _, user := range page {
 			seen[user.ID]++
 		}
 	}
 	if len(seen) != more+1 || seen[last.ID] != 1 || seen[1000] != 1 {
-		t.Errorf("%d users are listed: %v", len(seen), seen)
+		t.Errorf("AllUsers listed %d users, want %d: %v", len(seen), more+1, seen)
 	}
 }
 
-// loaded writes the keys of the other kind of server: a user with a session, one whose spelling is
-// kept, and the name of a deleted account.
-func (b *bundle) loaded() (secret string) {
+// writeForeignKeys writes keys in the layout of the other kind of server: a user with a session, a
+// user with a capital letter in the name, and the name of a deleted account. writeForeignKeys
+// returns the secret of the session.
+func (b *bundle) writeForeignKeys() (secret string) {
 	random := strings.Repeat("s", 43)
 	secret = "1." + random
 	_, token, _ := auth.SessionToken(secret)
@@ -203,18 +205,18 @@ func (b *bundle) loaded() (secret string) {
 	return secret
 }
 
-// wantRearranged checks the keys written by loaded after they were rearranged and more users have
-// registered.
-func (b *bundle) wantRearranged(when, secret string, more int) {
+// wantRearranged checks that the keys of writeForeignKeys were rearranged and that more users have
+// registered since.
+func (b *bundle) wantRearranged(name, secret string, more int) {
 	b.T.Helper()
 	after := b.otherProcess(b.DB)
 	b.wantFound(after, "ada", "Bob")
 	if user, err := after.Sessions.SessionUser(b.Ctx, secret); err != nil || user.ID != 1 {
-		b.T.Errorf("%s: the session: %v", when, err)
+		b.T.Errorf("%s: session: %v", name, err)
 	}
-	for _, name := range []string{"ADA", "bob", "Gone"} {
-		if _, err := after.Accounts.Register(b.Ctx, name, socialtest.Password); !errors.Is(err, social.ErrTaken) {
-			b.T.Errorf("%s: %s could be taken: %v", when, name, err)
+	for _, username := range []string{"ADA", "bob", "Gone"} {
+		if _, err := after.Accounts.Register(b.Ctx, username, socialtest.Password); !errors.Is(err, social.ErrTaken) {
+			b.T.Errorf("%s: Register(%s): %v, want ErrTaken", name, username, err)
 		}
 	}
 	version, old := "1", storage.BucketKey(storage.Bucket("ada"))
@@ -222,22 +224,21 @@ func (b *bundle) wantRearranged(when, secret string, more int) {
 		version, old = "1 cluster", storage.UserNames
 	}
 	if got := b.Redis("GET", "layout_version") + " " + b.Redis("EXISTS", old) + b.Redis("ZCARD", "users_by_time"); got != fmt.Sprint(version, " 0", 2+more) {
-		b.T.Errorf("%s: %s", when, got)
+		b.T.Errorf("%s: layout, EXISTS of the old names, and users by time: %s", name, got)
 	}
 	if _, err := check.Verify(b.Ctx, after, check.Options{Report: func(p check.Problem) {
-		b.T.Errorf("%s: %v", when, p)
+		b.T.Errorf("%s: %v", name, p)
 	}}); err != nil {
 		b.T.Fatal(err)
 	}
 }
 
-// A single server into which the keys of a Cluster were loaded, and a Cluster into which those of a
-// single server were loaded, get their own layout, whatever interrupts the conversion; sessions
-// stay open.
+// Adopt converts the keys of a Cluster on a single server, and the keys of a single server on a
+// Cluster, even if Rearrange was interrupted before. Sessions stay open.
 func TestRearrangeKilled(t *testing.T) {
 	t.Parallel()
 	for kind, begin := range map[string]func(t *testing.T) (*bundle, int64){
-		"single": func(t *testing.T) (*bundle, int64) { // the buckets alone are 4,096 commands
+		"single": func(t *testing.T) (*bundle, int64) { // reading the buckets takes 4,096 commands
 			return &bundle{socialtest.New(t)}, 311
 		},
 		"cluster": func(t *testing.T) (*bundle, int64) { return onCluster(t), 1 },
@@ -250,13 +251,13 @@ func TestRearrangeKilled(t *testing.T) {
 			}
 			for cut := int64(0); ; cut += stride {
 				b.flush()
-				secret := b.loaded()
+				secret := b.writeForeignKeys()
 				process := socialtest.Dying(b.DB, cut)
 				err := storage.NewDirectory(process).Rearrange(b.Ctx, func(int64, int64) {})
-				ended := err == nil && process.Left() > 0
-				b.do(b.Adoption().Adopt(b.Ctx, nil))
+				completed := err == nil && process.Left() > 0
+				b.must(b.Adoption().Adopt(b.Ctx, nil))
 				b.wantRearranged(fmt.Sprintf("killed after %d", cut), secret, 0)
-				if t.Failed() || ended {
+				if t.Failed() || completed {
 					break
 				}
 			}
@@ -264,12 +265,12 @@ func TestRearrangeKilled(t *testing.T) {
 	}
 }
 
-// Several processes open a Cluster with the keys of a single server at the same time, and each
-// serves it as soon as it may.
+// Several processes concurrently open a Cluster that has the keys of a single server, and serve the
+// site as soon as Adopt returns.
 func TestRearrangeTogether(t *testing.T) {
 	t.Parallel()
 	b := onCluster(t)
-	secret := b.loaded()
+	secret := b.writeForeignKeys()
 	var wg sync.WaitGroup
 	for i := range 4 {
 		wg.Go(func() {

@@ -12,6 +12,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
+// entry is a member of a set of follows.
 type entry struct {
 	since int
 	id    string
@@ -19,9 +20,9 @@ type entry struct {
 
 func (e entry) cursor() storage.Cursor { return storage.Cursor{Since: strconv.Itoa(e.since), ID: e.id} }
 
-// Paging through a part of a set, with any page size, yields the same entries as a loop over all of
-// them, even if many follows began in the same second and the entries at the ends of the part are
-// gone.
+// The pages of a part of a set have the same entries as a loop over the whole set, with any page
+// size, even if many follows have the same time and the entries at the ends of the part were
+// removed.
 func TestIDs(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -46,11 +47,11 @@ func TestIDs(t *testing.T) {
 			after, last = all[i], all[i+random.IntN(len(all)-i)]
 			part.After, part.Last = after.cursor(), last.cursor()
 			if round%3 > 1 {
-				for _, gone := range []entry{after, last} {
-					if err := client.Do(ctx, client.B().Zrem().Key(set).Member(gone.id).Build()).Error(); err != nil {
+				for _, removed := range []entry{after, last} {
+					if err := client.Do(ctx, client.B().Zrem().Key(set).Member(removed.id).Build()).Error(); err != nil {
 						t.Fatal(err)
 					}
-					all = slices.DeleteFunc(all, func(e entry) bool { return e == gone })
+					all = slices.DeleteFunc(all, func(e entry) bool { return e == removed })
 				}
 			}
 		}
@@ -77,7 +78,7 @@ func TestIDs(t *testing.T) {
 			p.After = next
 		}
 		if !slices.Equal(got, want) {
-			t.Fatalf("%v %+v, %d a page: %v, want %v", all, part, n, got, want)
+			t.Fatalf("set %v, part %+v, pages of %d: %v, want %v", all, part, n, got, want)
 		}
 	}
 }

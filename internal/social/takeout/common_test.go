@@ -26,7 +26,8 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-func archiveDo(t testing.TB, err error) {
+// must fails the test if err is not nil.
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +44,7 @@ const (
 
 func address(n int) string { return fmt.Sprintf("https://there.example/users/ada/statuses/%d", n) }
 
-// postActivity returns the activity of a post; change can modify the object in it.
+// postActivity returns the activity of a post. The functions in change can modify the note.
 func postActivity(n int, at time.Time, content string, change ...func(note object)) object {
 	note := object{
 		"id": address(n), "type": "Note", "summary": nil, "inReplyTo": nil, "published": at.UTC().Format(time.RFC3339),
@@ -69,7 +70,7 @@ func attached(url, alt string) object {
 func outbox(t testing.TB, items []object) []byte {
 	t.Helper()
 	raw, err := json.Marshal(object{"@context": "https://www.w3.org/ns/activitystreams", "id": "outbox.json", "type": "OrderedCollection", "totalItems": len(items), "orderedItems": items})
-	archiveDo(t, err)
+	must(t, err)
 	return raw
 }
 
@@ -81,8 +82,8 @@ func (c contents) dir(t testing.TB) string {
 	dir := t.TempDir()
 	for name, data := range c {
 		name = filepath.Join(dir, name)
-		archiveDo(t, os.MkdirAll(filepath.Dir(name), 0o700))
-		archiveDo(t, os.WriteFile(name, data, 0o600))
+		must(t, os.MkdirAll(filepath.Dir(name), 0o700))
+		must(t, os.WriteFile(name, data, 0o600))
 	}
 	return dir
 }
@@ -93,11 +94,11 @@ func (c contents) zip(t testing.TB) string {
 	z := zip.NewWriter(&file)
 	for name, data := range c {
 		w, err := z.Create(name)
-		archiveDo(t, err)
+		must(t, err)
 		_, err = w.Write(data)
-		archiveDo(t, err)
+		must(t, err)
 	}
-	archiveDo(t, z.Close())
+	must(t, z.Close())
 	return write(t, "archive.zip", file.Bytes())
 }
 
@@ -107,37 +108,38 @@ func (c contents) tar(t testing.TB) string {
 	g := gzip.NewWriter(&file)
 	w := tar.NewWriter(g)
 	for name, data := range c {
-		archiveDo(t, w.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o600, Size: int64(len(data))}))
+		must(t, w.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o600, Size: int64(len(data))}))
 		_, err := w.Write(data)
-		archiveDo(t, err)
+		must(t, err)
 	}
-	archiveDo(t, w.Close())
-	archiveDo(t, g.Close())
+	must(t, w.Close())
+	must(t, g.Close())
 	return write(t, "archive.tar.gz", file.Bytes())
 }
 
 func write(t testing.TB, name string, data []byte) string {
 	t.Helper()
 	name = filepath.Join(t.TempDir(), name)
-	archiveDo(t, os.WriteFile(name, data, 0o600))
+	must(t, os.WriteFile(name, data, 0o600))
 	return name
 }
 
 func open(t testing.TB, name string) *takeout.Archive {
 	t.Helper()
 	a, err := takeout.Open(t.Context(), name)
-	archiveDo(t, err)
-	t.Cleanup(func() { archiveDo(t, a.Close()) })
+	must(t, err)
+	t.Cleanup(func() { must(t, a.Close()) })
 	return a
 }
 
-// archiveIdle makes a process leave the background to others, and removes the limits.
-func archiveIdle(opt *app.Options) { opt.NoJobs, opt.Limits = true, limits.Off() }
+// noJobs makes an application run no background jobs, and removes its limits.
+func noJobs(opt *app.Options) { opt.NoJobs, opt.Limits = true, limits.Off() }
 
+// run imports an archive and returns the report.
 func run(t testing.TB, b *socialtest.Bundle, user social.User, a *takeout.Archive) takeout.Report {
 	t.Helper()
 	r, err := b.Archives.Import(b.Ctx, user.ID, a, false, func(int, int) {})
-	archiveDo(t, err)
+	must(t, err)
 	return r
 }
 
@@ -149,9 +151,9 @@ func profile(t testing.TB, b *socialtest.Bundle, uid int64) (texts []string) {
 	t.Helper()
 	for before := int64(0); ; {
 		page, err := b.Timelines.Profile(b.Ctx, uid, before, 20)
-		archiveDo(t, err)
+		must(t, err)
 		views, err := b.Views.Get(b.Ctx, page.IDs...)
-		archiveDo(t, err)
+		must(t, err)
 		for _, v := range views {
 			texts = append(texts, v.Body)
 		}
@@ -161,13 +163,14 @@ func profile(t testing.TB, b *socialtest.Bundle, uid int64) (texts []string) {
 	}
 }
 
+// found returns the texts of the posts that a search finds.
 func found(t testing.TB, b *socialtest.Bundle, query string) (texts []string) {
 	t.Helper()
 	q, err := search.Parse(query)
-	archiveDo(t, err)
+	must(t, err)
 	for before := int64(0); ; {
 		page, err := b.Search.Posts(b.Ctx, &social.Viewer{}, q, before, 20)
-		archiveDo(t, err)
+		must(t, err)
 		for _, v := range page.Items {
 			texts = append(texts, v.Post.Body)
 		}
@@ -180,7 +183,7 @@ func found(t testing.TB, b *socialtest.Bundle, query string) (texts []string) {
 func picture(t testing.TB, w, h int) []byte {
 	t.Helper()
 	var file bytes.Buffer
-	archiveDo(t, png.Encode(&file, image.NewGray(image.Rect(0, 0, w, h))))
+	must(t, png.Encode(&file, image.NewGray(image.Rect(0, 0, w, h))))
 	return file.Bytes()
 }
 
@@ -196,13 +199,13 @@ func manyPosts(n int) []object {
 	return items
 }
 
-// wantAll fails the test unless the profile has these posts, in order of time, each once.
+// wantAll checks that the profile has the n posts of manyPosts, latest first, each once.
 func wantAll(t testing.TB, b *socialtest.Bundle, user social.User, n int) {
 	t.Helper()
 	texts := profile(t, b, user.ID)
 	for i, text := range texts {
 		if want := fmt.Sprintf("post number%d", n-1-i); text != want {
-			t.Fatalf("%d. is %q, want %q", i, text, want)
+			t.Fatalf("post %d of the profile is %q, want %q", i, text, want)
 		}
 	}
 	if len(texts) != n {
@@ -210,11 +213,11 @@ func wantAll(t testing.TB, b *socialtest.Bundle, user social.User, n int) {
 	}
 }
 
-// othersView returns what other users see: timelines and notifications.
+// othersView returns what another user sees: timelines and notifications.
 func othersView(t testing.TB, b *socialtest.Bundle, user social.User) string {
 	t.Helper()
 	home, err := b.Timelines.Home(social.WithFresh(b.Ctx), user.ID, 0, 40)
-	archiveDo(t, err)
+	must(t, err)
 	return fmt.Sprint(home) + b.Redis("LRANGE", storage.HomeKey(user.ID), "0", "-1") + "|" + b.Redis("LRANGE", storage.Timeline, "0", "-1") + "|" +
 		b.Redis("LLEN", storage.NotificationsKey(user.ID)) + "|" + b.Redis("ZCARD", storage.Tasks)
 }

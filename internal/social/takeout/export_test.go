@@ -19,7 +19,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// archive is an archive that was read.
+// archive holds the files of an exported archive.
 type archive struct {
 	t     *testing.T
 	files map[string][]byte
@@ -61,8 +61,8 @@ func (a archive) rows(name string) ([]map[string]any, [][]string) {
 	return rows, cells[1:]
 }
 
-// An archive contains everything that a user has done: exactly in JSON, and as text, never as
-// formulas, in CSV.
+// An archive contains everything that a user has done, with the exact texts in JSON and without
+// formulas in CSV.
 func TestExport(t *testing.T) {
 	t.Parallel()
 	b := socialtest.New(t)
@@ -103,21 +103,21 @@ func TestExport(t *testing.T) {
 	must(b.Leaving.Export(b.Ctx, ada.ID, "https://here.example", &data))
 	a := read(t, data.Bytes())
 	if readme := string(a.files["retwis/"+"README.txt"]); !strings.Contains(readme, "/post/ and its id") {
-		t.Errorf("README.txt does not say where a post is: %s", readme)
+		t.Errorf("README.txt does not explain the address of a post: %s", readme)
 	}
 	posts, cells := a.rows("posts")
 	if len(posts) != 2 || posts[0]["text"] != formula || posts[0]["id"] != float64(first) || posts[1]["text"] != "after" {
 		t.Errorf("posts: %v", posts)
 	}
 	if cells[0][2] != "'"+formula {
-		t.Errorf("a formula is %q in the CSV", cells[0][2])
+		t.Errorf("formula in CSV: %q, want %q", cells[0][2], "'"+formula)
 	}
 	for name, want := range map[string]int{
 		"profile": 1, "replies": 1, "reposts": 1, "earlier_texts": 1, "likes": 1, "bookmarks": 1, "following": 1,
 		"followers": 1, "muted": 1, "blocked": 0, "not_interested": 1, "lists": 1, "saved_searches": 1, "followed_tags": 1, "sessions": 1, "login_places": 1,
 	} {
 		if rows, _ := a.rows(name); len(rows) != want {
-			t.Errorf("%s: %v", name, rows)
+			t.Errorf("%s: %v, want %d rows", name, rows, want)
 		}
 	}
 	if likes, _ := a.rows("likes"); likes[0]["author"] != "ben" {
@@ -126,16 +126,16 @@ func TestExport(t *testing.T) {
 	for name, content := range a.files {
 		for _, secret := range []string{"$argon2id$", b.Redis("HGET", "user:1", "auth")} {
 			if bytes.Contains(content, []byte(secret)) {
-				t.Errorf("%s has a secret", name)
+				t.Errorf("%s contains a secret", name)
 			}
 		}
 	}
 	if err := b.Leaving.Export(b.Ctx, 12345, "https://here.example", io.Discard); !errors.Is(err, social.ErrNotFound) {
-		t.Errorf("nobody's export: %v", err)
+		t.Errorf("Export of a missing user: %v, want ErrNotFound", err)
 	}
 }
 
-// Mutes and blocks have their ends, and expired ones are left out.
+// Exported mutes and blocks have their expiry. Expired mutes and blocks are left out.
 func TestExportOfEnds(t *testing.T) {
 	t.Parallel()
 	b := socialtest.New(t)
@@ -150,7 +150,7 @@ func TestExportOfEnds(t *testing.T) {
 	a := read(t, data.Bytes())
 	for _, name := range []string{"muted", "blocked"} {
 		if _, cells := a.rows(name); fmt.Sprint(cells) != "[[ben ] [carl 3000-01-01T00:00:00Z]]" {
-			t.Errorf("%s: %v", name, cells)
+			t.Errorf("%s: %v, want ben and carl", name, cells)
 		}
 	}
 }
@@ -175,6 +175,6 @@ func TestExportOfPages(t *testing.T) {
 	posts, _ := a.rows("posts")
 	likes, _ := a.rows("likes")
 	if len(posts) != n || len(likes) != n || posts[n-1]["text"] != "number 449" {
-		t.Errorf("%d posts, %d likes", len(posts), len(likes))
+		t.Errorf("%d posts, %d likes, want %d each", len(posts), len(likes), n)
 	}
 }

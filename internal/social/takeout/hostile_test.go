@@ -22,6 +22,7 @@ import (
 // zeros returns a reader of n zeros.
 func zeros(n int64) io.Reader { return io.LimitReader(blank{}, n) }
 
+// blank is an endless reader of zeros.
 type blank struct{}
 
 func (blank) Read(p []byte) (int, error) {
@@ -36,29 +37,29 @@ func tarOf(t testing.TB, headers ...tar.Header) string {
 	g := gzip.NewWriter(&file)
 	w := tar.NewWriter(g)
 	for _, h := range headers {
-		archiveDo(t, w.WriteHeader(&h))
+		must(t, w.WriteHeader(&h))
 		if _, err := io.Copy(w, zeros(h.Size)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	archiveDo(t, w.Close())
-	archiveDo(t, g.Close())
+	must(t, w.Close())
+	must(t, g.Close())
 	return write(t, "archive.tar.gz", file.Bytes())
 }
 
-// A file that is no archive, damaged or hostile is rejected, with the position of the problem,
-// before anything is written.
+// Open or Import rejects files that are no archives, damaged files and hostile files, with an error
+// that describes the problem.
 func TestHostile(t *testing.T) {
 	t.Parallel()
-	b := socialtest.On(t, redistest.DB(t).Client(t), archiveIdle)
+	b := socialtest.On(t, redistest.DB(t).Client(t), noJobs)
 	ada := b.NewUser("ada")
 	good := string(outbox(t, manyPosts(20)))
 	complete := contents{"outbox.json": []byte(good)}.zip(t)
 	zip, err := os.ReadFile(complete)
-	archiveDo(t, err)
+	must(t, err)
 	in := func(outbox string) string { return contents{"outbox.json": []byte(outbox)}.dir(t) }
 	linked := t.TempDir()
-	archiveDo(t, os.Symlink("/etc/passwd", filepath.Join(linked, "outbox.json")))
+	must(t, os.Symlink("/etc/passwd", filepath.Join(linked, "outbox.json")))
 	for name, c := range map[string]struct{ file, want string }{
 		"missing":               {filepath.Join(t.TempDir(), "none"), "no such file"},
 		"empty":                 {write(t, "a", nil), "not an archive"},
@@ -91,7 +92,7 @@ func TestHostile(t *testing.T) {
 				err = errors.Join(err, a.Close())
 			}
 			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%v; want %q", err, c.want)
+				t.Errorf("error %v, want %q", err, c.want)
 			}
 		})
 	}
@@ -106,24 +107,24 @@ func bombs(n int) []tar.Header {
 	return headers
 }
 
-// A canceled command stops.
+// Import returns the error of a canceled context.
 func TestStopped(t *testing.T) {
 	t.Parallel()
-	b := socialtest.On(t, redistest.DB(t).Client(t), archiveIdle)
+	b := socialtest.On(t, redistest.DB(t).Client(t), noJobs)
 	a := open(t, contents{"outbox.json": outbox(t, manyPosts(20))}.dir(t))
 	ctx, stop := context.WithCancel(b.Ctx)
 	stop()
 	if _, err := b.Archives.Import(ctx, b.NewUser("ada").ID, a, false, func(int, int) {}); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
+		t.Errorf("Import: %v, want Canceled", err)
 	}
 }
 
-// A text that is blocked on this site is left out, and so is a picture with a blocked description.
+// Posts with a blocked word in the text or in the description of a picture are left out.
 func TestBlocked(t *testing.T) {
 	t.Parallel()
-	b := socialtest.On(t, redistest.DB(t).Client(t), archiveIdle)
+	b := socialtest.On(t, redistest.DB(t).Client(t), noJobs)
 	_, err := b.Blocklist.Add(b.Ctx, social.Operator, blocklist.Block{Kind: blocklist.Word, Value: "casino"}, 0)
-	archiveDo(t, err)
+	must(t, err)
 	a := open(t, contents{"outbox.json": outbox(t, []object{
 		postActivity(1, day(1), "<p>the casino</p>"),
 		postActivity(2, day(2), "<p>look</p>", with("attachment", []object{attached("/media_attachments/a.png", "a casino")})),
@@ -131,6 +132,6 @@ func TestBlocked(t *testing.T) {
 	})}.dir(t))
 	r := run(t, b, b.NewUser("ada"), a)
 	if r.Posts != 1 || r.LeftOut[takeout.Blocked] != 2 {
-		t.Errorf("%d posts, left out: %v", r.Posts, r.LeftOut)
+		t.Errorf("%d posts, left out: %v; want 1 post and 2 blocked posts", r.Posts, r.LeftOut)
 	}
 }

@@ -67,12 +67,13 @@ func TestParse(t *testing.T) {
 				got = invalid.Reason.String()
 			}
 			if !strings.HasPrefix(got, c.want) || err == nil && got != c.want {
-				t.Errorf("%q", got)
+				t.Errorf("Parse: %q, want %q", got, c.want)
 			}
 		})
 	}
 }
 
+// lines returns a file with n accounts.
 func lines(n int) string {
 	var all strings.Builder
 	for i := range n {
@@ -86,7 +87,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, file, kind string) {
 		entries, err := takeout.Parse(takeout.Kind(kind), []byte(file), "here.example")
 		if err == nil && (len(entries) == 0 || len(entries) > takeout.MaxEntries) {
-			t.Errorf("%d entries", len(entries))
+			t.Errorf("Parse returned %d entries, want 1 to %d", len(entries), takeout.MaxEntries)
 		}
 		for _, entry := range entries {
 			if entry == "" || strings.ContainsAny(entry, "\n\r") {
@@ -96,43 +97,33 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// importsIdle makes a process leave the background to others, and removes the limits.
-func importsIdle(opt *app.Options) { opt.NoJobs, opt.Limits = true, limits.Off() }
-
-func importsDo(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // finish runs the import of a user to completion, in this process.
 func finish(t *testing.T, b *socialtest.Bundle, user social.User) (takeout.Progress, []takeout.Entry) {
 	t.Helper()
 	p, _, err := b.Imports.Get(b.Ctx, user)
-	importsDo(t, err)
-	importsDo(t, b.FanOut().Tasks().Finish(b.Ctx, takeout.Task(user.ID, p.ID)))
+	must(t, err)
+	must(t, b.FanOut().Tasks().Finish(b.Ctx, takeout.Task(user.ID, p.ID)))
 	p, left, err := b.Imports.Get(b.Ctx, user)
-	importsDo(t, err)
+	must(t, err)
 	return p, left
 }
 
-// Each kind of list does what the buttons of the site do. What is not possible is reported, without
-// revealing who has blocked the user.
+// Each kind of list has the same effect as the buttons of the site. Entries that fail are reported
+// without revealing who has blocked the user.
 func TestKinds(t *testing.T) {
 	t.Parallel()
-	b := socialtest.On(t, redistest.DB(t).Client(t), importsIdle)
+	b := socialtest.On(t, redistest.DB(t).Client(t), noJobs)
 	ada, ben, eve, carl := b.NewUser("ada"), b.NewUser("Ben"), b.NewUser("eve"), b.NewUser("carl")
 	b.NewUser("dora")
 	id, other := b.Publish(ben, "worth keeping"), b.Publish(eve, "not by ben")
-	importsDo(t, b.Relations.Block(b.Ctx, eve, ada, time.Time{}))
-	importsDo(t, b.Moderation.SetStanding(b.Ctx, social.Operator, carl.ID, moderation.StandingChange{Standing: social.Suspended}))
+	must(t, b.Relations.Block(b.Ctx, eve, ada, time.Time{}))
+	must(t, b.Moderation.SetStanding(b.Ctx, social.Operator, carl.ID, moderation.StandingChange{Standing: social.Suspended}))
 	for _, c := range []struct {
 		kind takeout.Kind
 		file string
 		key  string
 		want string // the members of the key
-		left string
+		left string // the failed entries with their marks
 	}{
 		{takeout.Follows, "ben@there.example\nnobody@there.example\neve\ncarl\nada\n", storage.FollowingKey(ada.ID), storage.Itoa(ben.ID), "-nobody@there.example -eve -carl !ada"},
 		{takeout.Mutes, "username,until\nben,2030-01-01T00:00:00Z\ncarl,2001-01-01T00:00:00Z\n", storage.MutedKey(ada.ID), storage.Itoa(ben.ID), "-carl"},
@@ -144,90 +135,91 @@ func TestKinds(t *testing.T) {
 		{takeout.Blocks, "username,until\nben,2030-01-01T00:00:00Z\ndora,2001-01-01T00:00:00Z\n", storage.BlockedKey(ada.ID), storage.Itoa(ben.ID), "!dora"},
 	} {
 		entries, err := takeout.Parse(c.kind, []byte(c.file), "here.example")
-		importsDo(t, err)
-		importsDo(t, b.Imports.Begin(b.Ctx, ada, c.kind, entries))
+		must(t, err)
+		must(t, b.Imports.Begin(b.Ctx, ada, c.kind, entries))
 		p, left := finish(t, b, ada)
 		var got []string
 		for _, entry := range left {
 			got = append(got, string(entry.Mark)+entry.Text)
 		}
 		if p.State != takeout.Finished || p.Done != p.Total || p.Failed != len(left) || strings.Join(got, " ") != c.left {
-			t.Errorf("%s: %+v, left %q", c.kind, p, got)
+			t.Errorf("%s: %+v, failed entries %q, want %s", c.kind, p, got, c.left)
 		}
 		if members := b.Redis("ZRANGE", c.key, "0", "-1"); members != c.want {
-			t.Errorf("%s: %s has %q", c.kind, c.key, members)
+			t.Errorf("%s: %s has %q, want %q", c.kind, c.key, members, c.want)
 		}
 		if ttl := b.Redis("TTL", storage.ImportKey(ada.ID)); ttl == "-1" || ttl == "-2" {
 			t.Errorf("the result of an import expires in %s seconds", ttl)
 		}
 	}
-	// A list can extend a mute or a block, but not shorten it.
+	// A list can extend but not shorten a mute or a block.
 	for _, c := range []struct{ until, want string }{
 		{"2029-01-01T00:00:00Z", "1893456000"}, {"2031-01-01T00:00:00Z", "1924992000"}, {"", "inf"}, {"2029-01-01T00:00:00Z", "inf"},
 	} {
 		for kind, key := range map[takeout.Kind]string{takeout.Mutes: storage.MutedKey(ada.ID), takeout.Blocks: storage.BlockedKey(ada.ID)} {
 			entries, err := takeout.Parse(kind, []byte("username,until\nben,"+c.until+"\n"), "here.example")
-			importsDo(t, err)
-			importsDo(t, b.Imports.Begin(b.Ctx, ada, kind, entries))
+			must(t, err)
+			must(t, b.Imports.Begin(b.Ctx, ada, kind, entries))
 			finish(t, b, ada)
 			if end := b.Redis("ZSCORE", key, storage.Itoa(ben.ID)); end != c.want {
-				t.Errorf("with a list until %s, the end in %s is %s, expected %s", c.until, key, end, c.want)
+				t.Errorf("after a list with the end %s, the end in %s is %s, want %s", c.until, key, end, c.want)
 			}
 		}
 	}
 	b.WantHealthy()
 }
 
-// A user can have one import at a time; it can be stopped, and ends with the account.
+// A user can have one import at a time. The user can stop the import, and removing the account
+// deletes the import.
 func TestOneAtATime(t *testing.T) {
 	t.Parallel()
 	b := socialtest.On(t, redistest.DB(t).Client(t), func(opt *app.Options) { opt.NoJobs = true })
 	ada, ben := b.NewUser("ada"), b.NewUser("ben")
 	many := strings.Fields(lines(200))
-	importsDo(t, b.Imports.Begin(b.Ctx, ada, takeout.Follows, many))
+	must(t, b.Imports.Begin(b.Ctx, ada, takeout.Follows, many))
 	var invalid *social.InvalidError
 	if err := b.Imports.Begin(b.Ctx, ada, takeout.Blocks, []string{"ben"}); !errors.As(err, &invalid) {
-		t.Errorf("a second import: %v", err)
+		t.Errorf("Begin of a second import: %v, want InvalidError", err)
 	}
-	importsDo(t, b.Imports.Begin(b.Ctx, ben, takeout.Follows, many)) // another user's
+	must(t, b.Imports.Begin(b.Ctx, ben, takeout.Follows, many)) // another user can have an import
 	p, _, err := b.Imports.Get(b.Ctx, ada)
-	importsDo(t, err)
+	must(t, err)
 	b.FanOut().Tasks().Run(b.Ctx, takeout.Task(ada.ID, p.ID))
 	if p, _, err = b.Imports.Get(b.Ctx, ada); err != nil || p.Done != 60 || p.State != takeout.Running { // as limits.Import allows
-		t.Errorf("%+v, %v", p, err)
+		t.Errorf("progress %+v, %v; want 60 done and Running", p, err)
 	}
-	importsDo(t, b.Imports.Stop(b.Ctx, ada))
+	must(t, b.Imports.Stop(b.Ctx, ada))
 	p, left, err := b.Imports.Get(b.Ctx, ada)
-	importsDo(t, err)
+	must(t, err)
 	if p.State != takeout.Stopped || len(left) != 200 || left[0].Mark != takeout.NotFound || left[199].Mark != takeout.Pending {
-		t.Errorf("%+v, %d entries left", p, len(left))
+		t.Errorf("after Stop: %+v, %d entries left, want 200", p, len(left))
 	}
-	importsDo(t, b.FanOut().Tasks().Finish(b.Ctx, takeout.Task(ada.ID, p.ID)))
-	importsDo(t, b.Imports.Begin(b.Ctx, ada, takeout.Blocks, []string{"ben"}))
+	must(t, b.FanOut().Tasks().Finish(b.Ctx, takeout.Task(ada.ID, p.ID)))
+	must(t, b.Imports.Begin(b.Ctx, ada, takeout.Blocks, []string{"ben"}))
 
-	importsDo(t, b.Leaving.DeleteAccount(b.Ctx, ben.ID))
+	must(t, b.Leaving.DeleteAccount(b.Ctx, ben.ID))
 	b.Clock.Advance(time.Minute)
-	importsDo(t, b.Leaving.FinishRemoval(b.Ctx, ben.ID))
+	must(t, b.Leaving.FinishRemoval(b.Ctx, ben.ID))
 	if left := b.Redis("EXISTS", storage.ImportKey(ben.ID)) + b.Redis("EXISTS", storage.ImportEntriesKey(ben.ID)); left != "00" {
-		t.Error("the import of a deleted account is left")
+		t.Error("the import of the removed account was not deleted")
 	}
 	finish(t, b, ada)
 }
 
-// A check finds an import whose task is lost, and continues it.
+// Repair restores the task of an import whose task is lost.
 func TestLostTask(t *testing.T) {
 	t.Parallel()
-	b := socialtest.On(t, redistest.DB(t).Client(t), importsIdle)
+	b := socialtest.On(t, redistest.DB(t).Client(t), noJobs)
 	ada, ben := b.NewUser("ada"), b.NewUser("ben")
-	importsDo(t, b.Imports.Begin(b.Ctx, ada, takeout.Follows, []string{"ben"}))
+	must(t, b.Imports.Begin(b.Ctx, ada, takeout.Follows, []string{"ben"}))
 	p, _, err := b.Imports.Get(b.Ctx, ada)
-	importsDo(t, err)
+	must(t, err)
 	b.Redis("ZREM", storage.Tasks, takeout.Task(ada.ID, p.ID))
 	if _, err := check.Repair(b.Ctx, b.App, check.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if b.Redis("ZSCORE", storage.Tasks, takeout.Task(ada.ID, p.ID)) == "" {
-		t.Fatal("the task is still lost")
+		t.Fatal("Repair did not restore the task")
 	}
 	finish(t, b, ada)
 	if b.Redis("ZSCORE", storage.FollowingKey(ada.ID), storage.Itoa(ben.ID)) == "" {
@@ -235,8 +227,8 @@ func TestLostTask(t *testing.T) {
 	}
 }
 
-// resending sends commands that contain a word twice, like a client whose connection broke before
-// the reply.
+// resending is a client that sends commands that contain word twice, like a client whose connection
+// broke before the reply.
 type resending struct {
 	rueidis.Client
 	word string
@@ -252,27 +244,28 @@ func (r resending) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []rue
 	return r.Client.DoMulti(ctx, cmds...)
 }
 
-// An import continues after the reply to a note was lost, even for the last entry.
+// An import continues after the reply to the command that records an entry was lost, even for the
+// last entry.
 func TestLostReply(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
-	b := socialtest.On(t, client, importsIdle)
+	b := socialtest.On(t, client, noJobs)
 	ada, ben, carl := b.NewUser("ada"), b.NewUser("ben"), b.NewUser("carl")
-	importsDo(t, b.Imports.Begin(b.Ctx, ben, takeout.Follows, []string{"carl"}))
-	finish(t, b, ben) // now the server knows the scripts, so none is sent twice for that reason
-	importsDo(t, b.Imports.Begin(b.Ctx, ada, takeout.Follows, []string{"ben", "carl"}))
+	must(t, b.Imports.Begin(b.Ctx, ben, takeout.Follows, []string{"carl"}))
+	finish(t, b, ben) // loads the scripts, so that no script is sent twice because the server has not loaded it
+	must(t, b.Imports.Begin(b.Ctx, ada, takeout.Follows, []string{"ben", "carl"}))
 	for _, word := range []string{"+ben", "+carl"} {
 		p, _, err := b.Imports.Get(b.Ctx, ada)
-		importsDo(t, err)
-		unlucky := socialtest.On(t, resending{client, word}, importsIdle)
+		must(t, err)
+		unlucky := socialtest.On(t, resending{client, word}, noJobs)
 		unlucky.FanOut().Tasks().Run(b.Ctx, takeout.Task(ada.ID, p.ID))
 		if b.Redis("ZSCORE", storage.Tasks, takeout.Task(ada.ID, p.ID)) == "" {
-			t.Errorf("%s: the task is lost", word)
+			t.Errorf("%s: the task was removed", word)
 		}
 	}
 	p, left := finish(t, b, ada)
 	if p.State != takeout.Finished || p.Done != 2 || len(left) != 0 {
-		t.Errorf("%+v, left %v", p, left)
+		t.Errorf("import: %+v, left %v; want 2 done and none left", p, left)
 	}
 	for _, other := range []social.User{ben, carl} {
 		if b.Redis("ZSCORE", storage.FollowingKey(ada.ID), storage.Itoa(other.ID)) == "" {
@@ -281,32 +274,33 @@ func TestLostReply(t *testing.T) {
 	}
 }
 
-// Two processes working on the same import both reach its end, and each entry counts once.
+// If two processes work on the same import, both finish without error, and each entry counts once.
 func TestTwoProcesses(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
-	b := socialtest.On(t, client, importsIdle)
+	b := socialtest.On(t, client, noJobs)
 	ada, ben := b.NewUser("ada"), b.NewUser("ben")
-	importsDo(t, b.Imports.Begin(b.Ctx, ada, takeout.Follows, append([]string{"ben"}, strings.Fields(lines(50))...)))
+	must(t, b.Imports.Begin(b.Ctx, ada, takeout.Follows, append([]string{"ben"}, strings.Fields(lines(50))...)))
 	p, _, err := b.Imports.Get(b.Ctx, ada)
-	importsDo(t, err)
-	ends := make(chan error, 2)
+	must(t, err)
+	results := make(chan error, 2)
 	for range 2 {
-		process := socialtest.On(t, client, importsIdle)
-		go func() { ends <- process.FanOut().Tasks().Finish(b.Ctx, takeout.Task(ada.ID, p.ID)) }()
+		process := socialtest.On(t, client, noJobs)
+		go func() { results <- process.FanOut().Tasks().Finish(b.Ctx, takeout.Task(ada.ID, p.ID)) }()
 	}
-	importsDo(t, errors.Join(<-ends, <-ends))
+	must(t, errors.Join(<-results, <-results))
 	p, left, err := b.Imports.Get(b.Ctx, ada)
-	importsDo(t, err)
+	must(t, err)
 	if p.State != takeout.Finished || p.Done != 51 || p.Failed != 50 || len(left) != 50 {
-		t.Errorf("%+v, %d entries left", p, len(left))
+		t.Errorf("import: %+v, %d entries left, want 50", p, len(left))
 	}
 	if n := b.Redis("LLEN", storage.NotificationsKey(ben.ID)); n != "1" {
-		t.Errorf("ben has %s notifications", n)
+		t.Errorf("ben has %s notifications, want 1", n)
 	}
 }
 
-// An import whose process is killed twice is complete, and everybody is notified once.
+// An import whose process is killed twice is completed, and followed users get one notification
+// each.
 func TestImportsKilled(t *testing.T) {
 	t.Parallel()
 	people := 100
@@ -314,7 +308,7 @@ func TestImportsKilled(t *testing.T) {
 		people = 5000
 	}
 	client := redistest.DB(t).Client(t)
-	b := socialtest.On(t, client, importsIdle)
+	b := socialtest.On(t, client, noJobs)
 	ada := b.NewUser("ada")
 	names := make([]string, people)
 	uids := make([]string, people)
@@ -323,23 +317,23 @@ func TestImportsKilled(t *testing.T) {
 		b.Redis("HSET", storage.UserPrefix+uids[i], "username", names[i])
 		b.Redis("HSET", storage.UserNames, names[i], uids[i])
 	}
-	importsDo(t, b.Imports.Begin(b.Ctx, ada, takeout.Follows, names))
+	must(t, b.Imports.Begin(b.Ctx, ada, takeout.Follows, names))
 	p, _, err := b.Imports.Get(b.Ctx, ada)
-	importsDo(t, err)
+	must(t, err)
 	for range 2 {
-		dying := socialtest.On(t, socialtest.Dying(client, int64(people)*6), importsIdle)
+		dying := socialtest.On(t, socialtest.Dying(client, int64(people)*6), noJobs)
 		if err := dying.FanOut().Tasks().Finish(b.Ctx, takeout.Task(ada.ID, p.ID)); err == nil {
 			t.Fatal("the process was not killed in time")
 		}
-		now, _, err := b.Imports.Get(b.Ctx, ada)
-		importsDo(t, err)
-		if now.Done == 0 || now.Done == people {
-			t.Errorf("killed after %d entries", now.Done)
+		progress, _, err := b.Imports.Get(b.Ctx, ada)
+		must(t, err)
+		if progress.Done == 0 || progress.Done == people {
+			t.Errorf("killed after %d of %d entries", progress.Done, people)
 		}
 	}
 	last, left := finish(t, b, ada)
 	if last.State != takeout.Finished || last.Done != people || last.Failed != 0 || len(left) != 0 {
-		t.Errorf("%+v, left %v", last, left)
+		t.Errorf("import: %+v, left %v; want all done and none left", last, left)
 	}
 	followed := strings.Fields(b.Redis("ZRANGE", storage.FollowingKey(ada.ID), "0", "-1"))
 	slices.Sort(followed)
@@ -354,47 +348,46 @@ func TestImportsKilled(t *testing.T) {
 	missed := 0
 	for i, res := range client.DoMulti(b.Ctx, cmds...) {
 		n, err := res.AsInt64()
-		importsDo(t, err)
+		must(t, err)
 		if n > 1 {
-			t.Errorf("user %d has %d notifications", 1000+i, n)
+			t.Errorf("user %d has %d notifications, want 1", 1000+i, n)
 		}
 		if n == 0 {
 			missed++
 		}
 	}
-	if missed > 2 { // the two who were followed when the process died, as with any follow
-		t.Errorf("%d people were not notified", missed)
+	if missed > 2 { // each kill can lose the notification of one follow
+		t.Errorf("%d users were not notified, want at most 2", missed)
 	}
 }
 
-// An import that waits for its limits, possibly for days, blocks nobody: it leaves the job queue,
-// and continues later.
+// An import that waits for its limits, possibly for days, leaves the job queue and continues later.
 func TestWaitsOutsideQueue(t *testing.T) {
 	t.Parallel()
 	config := limits.Off()
-	importsDo(t, config.Set("import=2/1h"))
+	must(t, config.Set("import=2/1h"))
 	b := socialtest.On(t, redistest.DB(t).Client(t), func(opt *app.Options) { opt.Limits = config })
 	ada := b.NewUser("ada")
-	importsDo(t, b.Imports.Begin(b.Ctx, ada, takeout.Follows, []string{"ben", "cyd", "dan"}))
+	must(t, b.Imports.Begin(b.Ctx, ada, takeout.Follows, []string{"ben", "cyd", "dan"}))
 	done := func(want int) func() bool {
 		return func() bool {
 			p, _, err := b.Imports.Get(b.Ctx, ada)
-			importsDo(t, err)
+			must(t, err)
 			queues, err := b.Jobs(b.Ctx)
-			importsDo(t, err)
+			must(t, err)
 			return p.Done == want && queues[0].Stats.Running == 0
 		}
 	}
-	b.Eventually("what the limit allows", done(2))
+	b.Eventually("the entries that the limit allows", done(2))
 	p, _, err := b.Imports.Get(b.Ctx, ada)
-	importsDo(t, err)
+	must(t, err)
 	if b.Redis("ZSCORE", storage.Tasks, takeout.Task(ada.ID, p.ID)) == "" {
-		t.Fatal("the import is no task any more")
+		t.Fatal("the import has no task")
 	}
 	if b.Redis("DEL", fmt.Sprintf("ratelimit:import:{%d}:1h", ada.ID)) != "1" {
-		t.Fatal("there is no limit")
+		t.Fatal("no limit was recorded")
 	}
-	b.Eventually("the rest", func() bool {
+	b.Eventually("the last entry", func() bool {
 		b.Expire()
 		return done(3)()
 	})

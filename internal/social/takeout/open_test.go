@@ -7,16 +7,16 @@ import (
 	"testing"
 )
 
-// Files unpacked by an import are removed with it, or by the next import if the process was killed.
-// Files that another process is using stay.
+// The directory for unpacked files is removed at the end of an import, or by the next import if the
+// process was killed. A directory that another process is using is kept.
 func TestScratch(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
-	left := filepath.Join(dir, scratchPrefix+"1")
-	if err := os.MkdirAll(filepath.Join(left, picturesDir), 0o700); err != nil {
+	leftover := filepath.Join(dir, scratchPrefix+"1")
+	if err := os.MkdirAll(filepath.Join(leftover, picturesDir), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(left, outboxName), []byte("{}"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(leftover, outboxName), []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	used, remove, err := scratchDir()
@@ -27,9 +27,9 @@ func TestScratch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]bool{left: false, used: true, other: true} {
+	for name, want := range map[string]bool{leftover: false, used: true, other: true} {
 		if _, err := os.Stat(name); (err == nil) != want {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("Stat(%s): %v, want existing = %v", name, err, want)
 		}
 	}
 	if err := remove(); err != nil {
@@ -38,11 +38,11 @@ func TestScratch(t *testing.T) {
 	if err := removeOther(); err != nil {
 		t.Error(err)
 	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("there are %v, %v", left, err)
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		t.Errorf("TMPDIR has %v, %v; want no entries", entries, err)
 	}
 
-	// The copy of the outbox has no name while it is used.
+	// The unpacked outbox has no name in TMPDIR while it is used.
 	file, err := os.Create(filepath.Join(t.TempDir(), "archive.zip"))
 	if err != nil {
 		t.Fatal(err)
@@ -59,8 +59,8 @@ func TestScratch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("there are %v, %v", left, err)
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		t.Errorf("TMPDIR has %v, %v; want no entries", entries, err)
 	}
 	if err := a.Close(); err != nil {
 		t.Error(err)

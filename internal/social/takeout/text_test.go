@@ -39,11 +39,11 @@ func TestPlain(t *testing.T) {
 		"</p></a></pre>x": "x",
 	} {
 		if got, _ := social.CleanLines(plainText(content)); got != want {
-			t.Errorf("%s is %q, want %q", content, got, want)
+			t.Errorf("text of %s: %q, want %q", content, got, want)
 		}
 	}
 	if got := qualifyMentions("@ada, ada@b.example and @ben@c.example", "d.example"); got != "@ada@d.example, ada@b.example and @ben@c.example" {
-		t.Errorf("%q", got)
+		t.Errorf("qualifyMentions = %q", got)
 	}
 }
 
@@ -57,19 +57,19 @@ func TestSplit(t *testing.T) {
 		strings.Repeat("x", 280):  {strings.Repeat("x", 280)},
 		strings.Repeat("x", 281):  {strings.Repeat("x", 280), "x"},
 		word + word + word:        {word + word[:99], word[:99]},
-		strings.Repeat("👍🏽", 281): {strings.Repeat("👍🏽", 250), strings.Repeat("👍🏽", 31)}, // 2,000 bytes// 2,000 bytes
+		strings.Repeat("👍🏽", 281): {strings.Repeat("👍🏽", 250), strings.Repeat("👍🏽", 31)}, // the first part has 2,000 bytes
 		strings.Repeat("x\n", 50): {strings.TrimSpace(strings.Repeat("x\n", 40)), strings.TrimSpace(strings.Repeat("x\n", 10))},
 		"a" + strings.Repeat("\u0301", 5000) + " b": {"b"}, // a character of 10 KB
 	} {
 		got := archiveSplit(typed)
 		if len(typed) < 2000 && strings.Count(typed, "\n") < 45 || want == nil || strings.HasPrefix(typed, "👍🏽") {
 			if !slices.Equal(got, want) {
-				t.Errorf("%.60q: %q", typed, got)
+				t.Errorf("archiveSplit(%.60q) = %q, want %q", typed, got, want)
 			}
 		}
 		for _, part := range got {
 			if clean, err := social.CleanBody(part); err != nil || clean != part {
-				t.Errorf("%.60q has the part %q: %v", typed, part, err)
+				t.Errorf("archiveSplit(%.60q) has the invalid part %q: %v", typed, part, err)
 			}
 		}
 	}
@@ -79,20 +79,19 @@ func TestSplit(t *testing.T) {
 func TestTooLong(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	of := func(size int) []byte {
+	activity := func(size int) []byte {
 		return fmt.Appendf(nil, `{"type":"Create","published":"2019-01-01T00:00:00Z","to":"as:Public","object":{"id":"https://a.example/1","type":"Note","content":"%s"}}`,
 			strings.Repeat("x", size))
 	}
-	if post, reason := parse(of(65_535), now); reason != "" || len(post.parts) != 235 {
-		t.Errorf("%d posts, %s", len(post.parts), reason)
+	if post, reason := parse(activity(65_535), now); reason != "" || len(post.parts) != 235 {
+		t.Errorf("%d parts, reason %q; want 235 parts", len(post.parts), reason)
 	}
-	if post, reason := parse(of(maxItem-1000), now); reason != TooLong {
-		t.Errorf("%d posts, %s", len(post.parts), reason)
+	if post, reason := parse(activity(maxItem-1000), now); reason != TooLong {
+		t.Errorf("%d parts, reason %q; want TooLong", len(post.parts), reason)
 	}
 }
 
-// No HTML produces a text that is not a valid post, mentions somebody here, or takes long to
-// convert.
+// The text of any HTML consists of valid posts and mentions no user of this site.
 func FuzzText(f *testing.F) {
 	for _, seed := range []string{
 		"<p>one</p><p>@ada <a href='https://b.example/@ben'>@ben</a></p>", "<a href=x><a><pre>\n</pre", strings.Repeat("<p>", 100) + "@ada",
@@ -105,7 +104,7 @@ func FuzzText(f *testing.F) {
 		body := n.text()
 		for _, part := range archiveSplit(body) {
 			if clean, err := social.CleanBody(part); err != nil || clean != part || !utf8.ValidString(part) {
-				t.Errorf("the part %q: %v", part, err)
+				t.Errorf("invalid part %q: %v", part, err)
 			}
 		}
 		if names := text.Mentions(body); len(names) > 0 {
@@ -114,7 +113,7 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// An outbox of arbitrary bytes is either read or rejected, and the recorded position of an item is
+// An outbox of arbitrary bytes is either read or rejected, and the recorded positions of items are
 // correct.
 func FuzzOutbox(f *testing.F) {
 	item := `{"type":"Create","published":"2019-01-01T00:00:00Z","to":"as:Public","object":{"id":"https://a.example/1","type":"Note","content":"x","attachment":[{"url":"media_attachments/../x"}]}}`
@@ -139,7 +138,7 @@ func FuzzOutbox(f *testing.F) {
 			return
 		}
 		if !json.Valid(data) {
-			t.Error("broken JSON is accepted")
+			t.Error("plan accepted invalid JSON")
 		}
 		for i, e := range p.entries {
 			raw, err := a.read(e.item)
@@ -147,7 +146,7 @@ func FuzzOutbox(f *testing.F) {
 				t.Fatal(err)
 			}
 			if post, reason := parse(raw, time.Unix(2e9, 0)); reason != "" || partOf(post.source, e.part) != e.source || e.parent >= i || e.root > max(e.parent, -1) {
-				t.Errorf("entry %d is %+v of %q: %s", i, e, raw, reason)
+				t.Errorf("entry %d is %+v, but its item is %q: %s", i, e, raw, reason)
 			}
 		}
 	})

@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// formatSegments formats segments as a text: links as <target>, mentions as {name}, tags as [tag].
+// formatSegments formats the segments of a text: links as <target>, mentions as {name}, tags as
+// [tag].
 func formatSegments(body string) string {
 	var b strings.Builder
 	for _, s := range Parse(body) {
@@ -126,20 +127,20 @@ func TestShown(t *testing.T) {
 func TestMentionsAndTags(t *testing.T) {
 	t.Parallel()
 	if got := Mentions("@Ada @bob @ADA https://x.example/@eve"); !slices.Equal(got, []string{"Ada", "bob"}) {
-		t.Error(got)
+		t.Errorf("Mentions = %q, want Ada and bob", got)
 	}
 	if got := Tags("#Go #go #ＧＯ #rust https://x.example/#c"); !slices.Equal(got, []string{"go", "rust"}) {
-		t.Error(got)
+		t.Errorf("Tags = %q, want go and rust", got)
 	}
 	var many strings.Builder
 	for i := range 30 {
 		fmt.Fprintf(&many, "@a%d #b%d ", i, i)
 	}
 	if got := Mentions(many.String()); len(got) != MaxMentions || got[9] != "a9" {
-		t.Error(got)
+		t.Errorf("Mentions = %q, want the first %d", got, MaxMentions)
 	}
 	if got := Tags(many.String()); len(got) != MaxTags || got[9] != "b9" {
-		t.Error(got)
+		t.Errorf("Tags = %q, want the first %d", got, MaxTags)
 	}
 }
 
@@ -151,13 +152,12 @@ func TestFoldTag(t *testing.T) {
 	} {
 		got, ok := FoldTag(typed)
 		if got != want && ok || ok != (want != "") {
-			t.Errorf("%q: %q, %v, want %q", typed, got, ok, want)
+			t.Errorf("FoldTag(%q) = %q, %v; want %q", typed, got, ok, want)
 		}
 	}
 }
 
-// Every character, alone, between two letters and after one, folds to a form that folds to itself
-// and contains no separator in other places.
+// For every character, alone, after a letter and between letters, FoldTag returns a folded tag.
 func TestFoldIsStable(t *testing.T) {
 	t.Parallel()
 	for r := rune(0); r <= unicode.MaxRune; r++ {
@@ -172,13 +172,15 @@ func TestFoldIsStable(t *testing.T) {
 	}
 }
 
+// wantFolded checks that a tag is folded: folding does not change the tag, and the tag has no
+// spaces and no ignorable characters and is not too long.
 func wantFolded(t *testing.T, folded string) {
 	t.Helper()
-	if again, ok := FoldTag(folded); !ok || again != folded {
-		t.Errorf("%+q is folded to %+q", folded, again)
+	if got, ok := FoldTag(folded); !ok || got != folded {
+		t.Errorf("FoldTag(%+q) = %+q, %v; want no change", folded, got, ok)
 	}
 	if strings.ContainsFunc(folded, func(r rune) bool { return unicode.IsSpace(r) || isIgnorable(r) }) || utf8.RuneCountInString(folded) > MaxTag {
-		t.Errorf("%+q is no folded tag", folded)
+		t.Errorf("%+q has invalid characters or is too long for a tag", folded)
 	}
 }
 
@@ -194,20 +196,20 @@ func FuzzParse(f *testing.F) {
 		for _, s := range Parse(body) {
 			all.WriteString(s.Text)
 			if s.Text == "" || s.Kind == Plain && last == Plain {
-				t.Fatalf("%q: an empty text, or two plain ones in a row", body)
+				t.Fatalf("%q: empty segment, or two consecutive plain segments", body)
 			}
 			last = s.Kind
 			switch s.Kind {
 			case Plain:
 				if s.Target != "" {
-					t.Fatalf("%q: a plain text with a target", body)
+					t.Fatalf("%q: plain segment with the target %q", body, s.Target)
 				}
 			case Link:
 				if !strings.HasPrefix(s.Target, "http://") && !strings.HasPrefix(s.Target, "https://") || strings.ContainsAny(s.Target, " \"<>\n") {
 					t.Fatalf("%q: link to %q", body, s.Target)
 				}
 				if n := utf8.RuneCountInString(s.Shown()); n == 0 || n > utf8.RuneCountInString(s.Text) {
-					t.Fatalf("%q: %q shows %d characters", body, s.Text, n)
+					t.Fatalf("%q: Shown of the link %q has %d characters", body, s.Text, n)
 				}
 			case Mention:
 				if n, ok := name(s.Target); !ok || n != len(s.Target) {
@@ -216,17 +218,17 @@ func FuzzParse(f *testing.F) {
 			case Tag:
 				wantFolded(t, s.Target)
 				if folded, ok := FoldTag(s.Text); !ok || folded != s.Target {
-					t.Fatalf("%q: tag %q of %q", body, s.Target, s.Text)
+					t.Fatalf("%q: tag %q for the text %q", body, s.Target, s.Text)
 				}
 			}
 		}
 		if all.String() != body {
-			t.Fatalf("%q became %q", body, all.String())
+			t.Fatalf("segments of %q form %q", body, all.String())
 		}
 	})
 }
 
-// The work for a text is proportional to its length, whatever it consists of.
+// The time of Parse is proportional to the length of the text, even for hostile texts.
 func BenchmarkHostile(b *testing.B) {
 	for _, piece := range []string{"a", "@", "#", "h", "http://", "http://a(", "https://a)", "#a", "@a", "# ", "#a\u0301", "#日", "\xff", "@a@", "http://a@", "#\u200d"} {
 		for _, n := range []int{1 << 10, 1 << 16} {

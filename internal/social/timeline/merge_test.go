@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// newest equals a sort of everything.
+// newest returns the same IDs as a sort of all lists.
 func TestNewest(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -12,8 +12,8 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// A cached viewer is not considered current after a change of mutes or blocks was reported, whether
-// or not the viewer was in memory.
+// After a change of blocks was reported, Get returns a viewer with the change and with another
+// value of PeopleChanged.
 func TestForgottenViewer(t *testing.T) {
 	t.Parallel()
 	db := storage.NewDatabase(redistest.DB(t).Client(t), true)
@@ -41,12 +41,12 @@ func TestForgottenViewer(t *testing.T) {
 	db.Changed(key)
 	after := get(1)
 	if !after.Blockers.Has(2) || after.PeopleChanged == before.PeopleChanged {
-		t.Errorf("blockers %d, %d changes before and %d after", after.Blockers, before.PeopleChanged, after.PeopleChanged)
+		t.Errorf("blockers %d, want 2; PeopleChanged was %d and is %d", after.Blockers, before.PeopleChanged, after.PeopleChanged)
 	}
 }
 
-// Rereading all standings, as happens once a minute, keeps the version if nothing has changed, so
-// that whatever depends on it stays in memory.
+// Rereading all standings, which happens once a minute, does not change the version if no standing
+// has changed, so that dependent values stay cached.
 func TestVersionStays(t *testing.T) {
 	t.Parallel()
 	db := storage.NewDatabase(redistest.DB(t).Client(t), true)
@@ -59,11 +59,11 @@ func TestVersionStays(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.lost.Store(all)
-		read := s.kept.Reload
+		readStandings := s.kept.Reload
 		if all {
-			read = s.kept.Renew
+			readStandings = s.kept.Renew
 		}
-		if _, err := read(t.Context()); err != nil {
+		if _, err := readStandings(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		return s.Version()
@@ -71,9 +71,9 @@ func TestVersionStays(t *testing.T) {
 	suspended := float64(scoreStandings*10) + float64(social.Suspended)
 	first := reload(suspended, true)
 	if s.Of(7) != social.Suspended || reload(suspended, true) != first {
-		t.Errorf("%v, another version of the same", s.Of(7))
+		t.Errorf("standing %v, want Suspended with an unchanged version", s.Of(7))
 	}
 	if reload(suspended+scoreStandings, false) == first {
-		t.Error("the same version after a change")
+		t.Error("the version is the same after a change")
 	}
 }

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// killable is the client of a process that can be killed: after that, no command reaches the
+// killable is the client of a process that can be killed. Once dead is set, no command reaches the
 // server.
 type killable struct {
 	rueidis.Client
@@ -56,21 +56,21 @@ type process struct {
 	client *killable
 }
 
-// start starts a process, which runs tasks with run unless that is nil.
-func start(t testing.TB, client rueidis.Client, run work.Func, prepare ...func(*work.Engine)) *process {
+// start starts a process, which runs tasks with run unless run is nil.
+func start(t testing.TB, client rueidis.Client, run work.Func, change ...func(*work.Engine)) *process {
 	t.Helper()
 	p := &process{t: t, client: &killable{Client: client}}
 	p.Engine = work.New(p.client, slog.New(slog.DiscardHandler))
-	works := run != nil
-	if !works {
+	runsTasks := run != nil
+	if !runsTasks {
 		run = func(context.Context, string) error { return nil }
 	}
 	p.Handle("do", run)
 	p.HandleLong("long", run)
-	for _, do := range prepare {
-		do(p.Engine)
+	for _, c := range change {
+		c(p.Engine)
 	}
-	p.Start(works)
+	p.Start(runsTasks)
 	t.Cleanup(p.Close)
 	return p
 }
@@ -98,7 +98,7 @@ func (p *process) redis(words ...string) string {
 	return fmt.Sprint(msg)
 }
 
-// unpause ends the pauses of tasks that will be retried.
+// unpause ends the pauses before retries of tasks.
 func (p *process) unpause() {
 	p.t.Helper()
 	p.redis("EVAL", `redis.call('ZREM', KEYS[1], '') for _, m in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
@@ -114,17 +114,19 @@ func (p *process) expire() {
 	if redis.call('LLEN', KEYS[2]) < 4 then redis.call('RPUSH', KEYS[2], '1') end`, "2", storage.Tasks, storage.WakeKey(0))
 }
 
+// eventually waits until ok returns true.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	t.Logf("waiting for %s", what)
-	look := time.NewTicker(5 * time.Millisecond)
-	defer look.Stop()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
 	for !ok() {
-		<-look.C
+		<-tick.C
 	}
 }
 
-func (p *process) untilEmpty() {
+// waitEmpty waits until no tasks are left.
+func (p *process) waitEmpty() {
 	p.t.Helper()
 	eventually(p.t, "all tasks to end", func() bool { return p.redis("EXISTS", storage.Tasks, storage.Tries) == "0" })
 }
@@ -136,7 +138,7 @@ func names(format string, n int) (all []string) {
 	return all
 }
 
-// Each task is run once, by one of several processes, whatever its class.
+// Each short or long task is run once, by one of several processes.
 func TestEachTaskOnce(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -154,7 +156,7 @@ func TestEachTaskOnce(t *testing.T) {
 	for _, group := range [][]string{names("do:%d", 400), names("long:l%d", 30)} {
 		adder.add(group...)
 	}
-	adder.untilEmpty()
+	adder.waitEmpty()
 	mu.Lock()
 	defer mu.Unlock()
 	if len(runs) != 430 {
@@ -162,12 +164,12 @@ func TestEachTaskOnce(t *testing.T) {
 	}
 	for task, n := range runs {
 		if n != 1 {
-			t.Errorf("%s was run %d times", task, n)
+			t.Errorf("%s was run %d times, want 1", task, n)
 		}
 	}
 }
 
-// Tasks that a process was running when it died are started again by another one, before waiting
+// Another process restarts the tasks that a dead process was running, before it starts waiting
 // tasks.
 func TestProcessDies(t *testing.T) {
 	t.Parallel()
@@ -180,9 +182,9 @@ func TestProcessDies(t *testing.T) {
 	})
 	adder := start(t, client, nil)
 	adder.add(names("do:%d", 20)...)
-	taken := map[string]bool{}
+	started := map[string]bool{}
 	for range 4 {
-		taken[<-began] = true
+		started[<-began] = true
 	}
 	first.kill()
 	adder.expire()
@@ -194,21 +196,21 @@ func TestProcessDies(t *testing.T) {
 		order = append(order, argument)
 		return nil
 	})
-	second.untilEmpty()
+	second.waitEmpty()
 	mu.Lock()
 	defer mu.Unlock()
 	for _, task := range order[:4] {
-		if !taken[task] {
-			t.Errorf("%s was begun before what the other process has left: %v", task, order)
+		if !started[task] {
+			t.Errorf("%s was started before the tasks of the dead process: %v", task, order)
 		}
 	}
 	states, err := second.States(t.Context())
 	if err != nil || states[work.Short].Stats.Done != 20 || states[work.Short].Stats.Reclaimed != 4 {
-		t.Errorf("%+v, %v", states[work.Short], err)
+		t.Errorf("States = %+v, %v; want 20 done and 4 reclaimed", states[work.Short], err)
 	}
 }
 
-// A closed process hands the tasks it has started to others immediately.
+// Close immediately releases the tasks that the process has started to other processes.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -222,16 +224,16 @@ func TestClose(t *testing.T) {
 	<-began
 	first.Close()
 	if left := first.redis("ZCOUNT", storage.Tasks, "-6000000000000000", "-5900000000000000"); left != "1" {
-		t.Fatalf("%s tasks were left", left)
+		t.Fatalf("%s tasks were released, want 1", left)
 	}
 	if tries := first.redis("EXISTS", storage.Tries); tries != "0" {
-		t.Error("the try counts")
+		t.Error("the interrupted run counts as a try")
 	}
-	start(t, client, func(context.Context, string) error { return nil }).untilEmpty()
+	start(t, client, func(context.Context, string) error { return nil }).waitEmpty()
 }
 
-// A task that is added while another process runs it runs again afterwards: the end of the earlier
-// run does not remove it.
+// If a task is added while another process runs it, the end of the earlier run does not remove the
+// task.
 func TestAddedWhileItRuns(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -254,18 +256,19 @@ func TestAddedWhileItRuns(t *testing.T) {
 	if err := q.End(t.Context(), second...); err != nil {
 		t.Error(err)
 	}
-	p.untilEmpty()
+	p.waitEmpty()
 }
 
-// A failing task is retried, and given up after a number of tries. Then an operator can retry it.
+// A failing task is retried and becomes a dead letter after a number of tries. An operator can
+// retry the dead letter.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	var runs atomic.Int64
-	var works atomic.Bool
+	var succeeds atomic.Bool
 	p := start(t, client, func(context.Context, string) error {
 		runs.Add(1)
-		if works.Load() {
+		if succeeds.Load() {
 			return nil
 		}
 		return errors.New("broken " + strings.Repeat("x", 1000))
@@ -277,25 +280,25 @@ func TestFailures(t *testing.T) {
 		return err == nil && n == 1
 	})
 	if n := runs.Load(); n != 12 {
-		t.Errorf("it was tried %d times", n)
+		t.Errorf("the task was tried %d times, want 12", n)
 	}
-	p.untilEmpty()
+	p.waitEmpty()
 	letters, err := p.Letters(t.Context())
 	if err != nil || len(letters) != 1 || letters[0].Task != "do:1" || letters[0].Tries != 12 || len(letters[0].Error) != 500 {
-		t.Errorf("%+v, %v", letters, err)
+		t.Errorf("Letters = %+v, %v; want do:1 with 12 tries", letters, err)
 	}
-	works.Store(true)
+	succeeds.Store(true)
 	if queued, removed, err := p.RetryLetters(t.Context()); queued != 1 || removed != 0 || err != nil {
-		t.Errorf("%d queued, %d removed, %v", queued, removed, err)
+		t.Errorf("RetryLetters queued %d and removed %d, %v; want 1 and 0", queued, removed, err)
 	}
 	eventually(t, "the task to be done", func() bool { return runs.Load() == 13 })
-	p.untilEmpty()
+	p.waitEmpty()
 	if p.redis("EXISTS", storage.DeadTasks) != "0" {
-		t.Error("an empty stream is left")
+		t.Error("RetryLetters left an empty stream")
 	}
 }
 
-// ErrAgain, an outage and uncertainty do not count as tries.
+// Runs that end with ErrLater or ErrUncertain do not count as tries.
 func TestAgainIsNoTry(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -315,13 +318,13 @@ func TestAgainIsNoTry(t *testing.T) {
 		p.unpause()
 		return runs.Load() == 41
 	})
-	p.untilEmpty()
+	p.waitEmpty()
 	if n, err := work.Letters(t.Context(), client); n != 0 || err != nil {
-		t.Errorf("%d letters, %v", n, err)
+		t.Errorf("%d dead letters, %v; want 0", n, err)
 	}
 }
 
-// A task that kills each process that starts it is given up.
+// A task that kills each process that starts it becomes a dead letter.
 func TestPoison(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -339,16 +342,16 @@ func TestPoison(t *testing.T) {
 		p.expire()
 	}
 	start(t, client, func(context.Context, string) error {
-		t.Error("it was begun once more")
+		t.Error("the task was started again")
 		return nil
-	}).untilEmpty()
+	}).waitEmpty()
 	letters, err := p.Letters(t.Context())
 	if err != nil || len(letters) != 1 || !strings.HasPrefix(letters[0].Error, "12 processes") {
-		t.Errorf("%+v, %v", letters, err)
+		t.Errorf("Letters = %+v, %v; want an error about 12 processes", letters, err)
 	}
 }
 
-// A process skips tasks of kinds that it does not know.
+// A process skips tasks of unknown kinds.
 func TestKinds(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -363,11 +366,11 @@ func TestKinds(t *testing.T) {
 	<-done
 	eventually(t, "the known task to be removed", func() bool { return p.redis("ZCARD", storage.Tasks) == "500" })
 	if ok, err := p.Take(t.Context(), "new:1", true); ok || err != nil {
-		t.Errorf("an unknown task: %v, %v", ok, err)
+		t.Errorf("Take of an unknown kind = %v, %v; want false", ok, err)
 	}
 }
 
-// Take runs a task that nobody holds and, with force, any task.
+// Take runs a task that no process holds and, with force, any existing task.
 func TestTake(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -381,44 +384,44 @@ func TestTake(t *testing.T) {
 		force, want bool
 	}{{"do:1", false, false}, {"do:2", false, true}, {"do:2", true, false}, {"do:1", true, true}, {"do:3", true, false}} {
 		if got, err := p.Take(t.Context(), test.task, test.force); got != test.want || err != nil {
-			t.Errorf("%+v: %v, %v", test, got, err)
+			t.Errorf("%+v: Take = %v, %v", test, got, err)
 		}
 	}
-	p.untilEmpty()
+	p.waitEmpty()
 }
 
-// A task that was started before a server restart and ends after it is repeated, because part of it
-// may be lost.
+// A task that was started before a server restart and ends after the restart is repeated, because
+// some of its writes may be lost.
 func TestRestartMeanwhile(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t, "appendonly yes", "appendfsync always")
 	client := server.Client(t)
 	var runs atomic.Int64
-	goOn := make(chan struct{})
+	release := make(chan struct{})
 	p := start(t, client, func(context.Context, string) error {
 		runs.Add(1)
-		<-goOn
+		<-release
 		return nil
 	})
 	p.add("do:1")
-	held, err := p.Begin(t.Context(), "do:mine")
+	held, err := p.Begin(t.Context(), "do:held")
 	if err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the task to begin", func() bool { return runs.Load() == 1 })
 	server.Restart(t, true)
-	close(goOn)
+	close(release)
 	if err := p.End(t.Context(), held...); !errors.Is(err, social.ErrUncertain) {
-		t.Errorf("a task that was begun before the restart: %v", err)
+		t.Errorf("End of a task that was begun before the restart: %v, want ErrUncertain", err)
 	}
-	p.untilEmpty()
+	p.waitEmpty()
 	if n := runs.Load(); n < 3 {
-		t.Errorf("%d runs, want at least one, its repetition, and that of the other", n)
+		t.Errorf("%d runs, want at least 3: do:1, its repetition, and the repetition of do:held", n)
 	}
 }
 
-// If the replicas of a server were behind when it was a master before, that does not matter after
-// it is promoted again.
+// After a server is promoted again, it does not matter that the replicas were behind when the
+// server was a master before.
 func TestMasterAgain(t *testing.T) {
 	t.Parallel()
 	var config []string
@@ -428,28 +431,28 @@ func TestMasterAgain(t *testing.T) {
 	master := redistest.TCP(t, append(config, "repl-diskless-sync-delay 0")...)
 	replica := redistest.TCP(t, fmt.Sprintf("replicaof 127.0.0.1 %d", master.Port()))
 	p := start(t, master.Client(t), nil, (*work.Engine).NoPatience)
-	eventually(t, "the replica to be in step", func() bool { return strings.Contains(p.redis("INFO", "replication"), "state=online") })
-	act := func() error {
+	eventually(t, "the replica to catch up", func() bool { return strings.Contains(p.redis("INFO", "replication"), "state=online") })
+	write := func() error {
 		mark := p.Mark(t.Context())
-		p.redis("INCR", "acts")
+		p.redis("INCR", "writes")
 		return p.Fenced(t.Context(), mark)
 	}
-	eventually(t, "the replica to acknowledge", func() bool { return act() == nil })
+	eventually(t, "the replica to acknowledge", func() bool { return write() == nil })
 	replica.Freeze(t)
-	if err := act(); !errors.Is(err, social.ErrUncertain) {
-		t.Errorf("the first action that the replica does not acknowledge: %v", err)
+	if err := write(); !errors.Is(err, social.ErrUncertain) {
+		t.Errorf("first write that the replica does not acknowledge: %v, want ErrUncertain", err)
 	}
-	if err := act(); err != nil {
-		t.Errorf("the next one, which the master keeps alone: %v", err)
+	if err := write(); err != nil {
+		t.Errorf("next write, which only the master has: %v", err)
 	}
 	p.redis("DEBUG", "CHANGE-REPL-ID") // as on promotion
-	if err := act(); !errors.Is(err, social.ErrUncertain) {
-		t.Errorf("the first one of a new history: %v", err)
+	if err := write(); !errors.Is(err, social.ErrUncertain) {
+		t.Errorf("first write of a new history: %v, want ErrUncertain", err)
 	}
 	replica.Thaw(t)
 }
 
-// Tasks are added, run, left and finished when the server is out of memory.
+// Tasks can be added, run, retried and finished when the server is out of memory.
 func TestFullMemory(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t)
@@ -468,13 +471,13 @@ func TestFullMemory(t *testing.T) {
 	if err := p.Do(t.Context(), "do:3", func(context.Context) error { return nil }, nil); err != nil {
 		t.Error(err)
 	}
-	eventually(t, "all to end", func() bool {
+	eventually(t, "all tasks to end", func() bool {
 		p.unpause()
 		return p.redis("EXISTS", storage.Tasks) == "0"
 	})
 }
 
-// A key of the wrong type stops nothing permanently.
+// A key of the wrong type does not stop tasks permanently.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -487,11 +490,11 @@ func TestDamage(t *testing.T) {
 		before := runs.Load()
 		p.add("do:2")
 		eventually(t, "a task to be done after "+key+" was damaged", func() bool { return runs.Load() > before })
-		p.untilEmpty()
+		p.waitEmpty()
 	}
 }
 
-// However processes are killed, each task that was added ends.
+// Each task ends although processes are killed at random.
 func TestRandomKills(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -532,10 +535,10 @@ func TestRandomKills(t *testing.T) {
 	}
 }
 
-// A task added by another process wakes a waiting one, which polls only once an hour.
+// Adding a task wakes a waiting process, which polls only once an hour.
 func TestWake(t *testing.T) {
 	t.Parallel()
-	server := redistest.Own(t) // nobody else waits for the same list
+	server := redistest.Own(t) // no other test waits for the same list
 	done := make(chan string)
 	for range 2 {
 		start(t, server.Client(t), func(_ context.Context, argument string) error {
@@ -555,7 +558,7 @@ func TestWake(t *testing.T) {
 	}
 }
 
-// A process that serves a site is known, and forgotten when it ends.
+// Served reports that a process serves a site until the process ends.
 func TestServed(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -564,23 +567,23 @@ func TestServed(t *testing.T) {
 	var beats sync.WaitGroup
 	beats.Go(func() { p.Beat(ctx) })
 	served := func() bool {
-		is, err := work.Served(t.Context(), client)
+		serving, err := work.Served(t.Context(), client)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return is
+		return serving
 	}
-	eventually(t, "the process to be known", served)
+	eventually(t, "Served to return true", served)
 	stop()
 	beats.Wait()
 	if served() {
-		t.Error("a process that has ended is still known")
+		t.Error("Served returned true after the process has ended")
 	}
 }
 
-// Periodic work is started once per interval, by one of several processes. Long work is not started
-// again while it runs, and work of a process that died is started by another one. Work that is due
-// far in the future, because of a wrong clock, is started immediately.
+// Periodic work is started once per interval by one of several processes. Long work is not started
+// again while it runs. If the process of the long work ends, another process starts the long work.
+// Work that is due far in the future, because of a wrong clock, is started immediately.
 func TestRepeat(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -589,8 +592,8 @@ func TestRepeat(t *testing.T) {
 	const hour = time.Hour
 	repeat := func(p *process, n int) (stop func()) {
 		ctx, cancel := context.WithCancel(t.Context())
-		var all sync.WaitGroup
-		all.Go(func() {
+		var wg sync.WaitGroup
+		wg.Go(func() {
 			p.Repeat(ctx,
 				work.Periodic{Name: "often", Every: 20 * time.Millisecond, Do: func(context.Context) error { begun[n].Add(1); return nil }},
 				work.Periodic{Name: "long", Every: hour, Do: func(ctx context.Context) error {
@@ -605,32 +608,32 @@ func TestRepeat(t *testing.T) {
 		})
 		return func() {
 			cancel()
-			all.Wait()
+			wg.Wait()
 		}
 	}
 	p1, p2 := start(t, client, nil), start(t, client, nil)
 	due := func(name string) string { return p1.redis("ZSCORE", storage.Periodic, name) }
 	stop := repeat(p1, 0)
-	eventually(t, "the first process to begin all", func() bool { return begun[0].Load() > 3 && begun[2].Load() == 1 && due("rarely") != "<nil>" })
+	eventually(t, "the first process to start all work", func() bool { return begun[0].Load() > 3 && begun[2].Load() == 1 && due("rarely") != "<nil>" })
 	p1.redis("ZADD", storage.Periodic, "0", "long") // the process was suspended for an hour
-	eventually(t, "the first process to put off what it is doing", func() bool { return due("long") != "0" })
+	eventually(t, "the first process to postpone the running work", func() bool { return due("long") != "0" })
 	first := due("rarely")
 	stopTwo := repeat(p2, 1)
 	eventually(t, "the second process to take turns", func() bool { return begun[1].Load() > 3 })
 	if n := begun[2].Load(); n != 1 {
-		t.Errorf("the long work was begun %d times at once", n)
+		t.Errorf("the long work was started %d times, want 1", n)
 	}
 	if due("rarely") != first {
-		t.Error("what is not due was begun again")
+		t.Error("work that was not due was started again")
 	}
 	stop()
 	p1.redis("ZADD", storage.Periodic, "0", "long") // an hour later
-	eventually(t, "the second process to begin what the first one left", func() bool { return begun[2].Load() == 2 })
+	eventually(t, "the second process to start the work of the first process", func() bool { return begun[2].Load() == 2 })
 	p1.redis("ZADD", storage.Periodic, "8999999999999999", "often")
-	has := begun[1].Load()
-	eventually(t, "what is due in the far future to be begun", func() bool { return begun[1].Load() > has })
+	before := begun[1].Load()
+	eventually(t, "work that is due in the far future to be started", func() bool { return begun[1].Load() > before })
 	close(release)
-	eventually(t, "the long work to end and to be begun again", func() bool {
+	eventually(t, "the long work to end and to be started again", func() bool {
 		p1.redis("ZADD", storage.Periodic, "0", "long")
 		return begun[2].Load() > 3
 	})

@@ -20,7 +20,7 @@ func TestClientAddress(t *testing.T) {
 		{name: "none trusted", remote: "10.0.0.1:5", header: []string{"198.51.100.7"}, none: true, want: "10.0.0.1"},
 		{name: "proxy", remote: "10.0.0.1:5", header: []string{"198.51.100.7"}, want: "198.51.100.7"},
 		{name: "two proxies", remote: "10.0.0.1:5", header: []string{"198.51.100.7, 10.1.1.1"}, want: "198.51.100.7"},
-		{name: "invented", remote: "10.0.0.1:5", header: []string{"203.0.113.9, 198.51.100.7"}, want: "198.51.100.7"},
+		{name: "forged", remote: "10.0.0.1:5", header: []string{"203.0.113.9, 198.51.100.7"}, want: "198.51.100.7"},
 		{name: "two headers", remote: "10.0.0.1:5", header: []string{"203.0.113.9", "198.51.100.7"}, want: "198.51.100.7"},
 		{name: "invalid", remote: "10.0.0.1:5", header: []string{"198.51.100.7, unknown"}, want: "10.0.0.1"},
 		{name: "empty", remote: "10.0.0.1:5", want: "10.0.0.1"},
@@ -36,7 +36,7 @@ func TestClientAddress(t *testing.T) {
 			trust = nil
 		}
 		if got := ClientAddress(r, trust).String(); got != c.want {
-			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+			t.Errorf("%s: address %s, want %s", c.name, got, c.want)
 		}
 	}
 }

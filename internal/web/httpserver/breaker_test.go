@@ -12,8 +12,8 @@ import (
 	"retwis/internal/redis/store"
 )
 
-// The result of a probe, and what a request may do then. Each probe ends a little after its
-// context, as on a busy machine.
+// TestProbeDecides checks which requests continue or begin after a probe. Each probe ends shortly
+// after its context, as on a busy machine.
 func TestProbeDecides(t *testing.T) {
 	t.Parallel()
 	silent := errors.New("no answer")
@@ -22,15 +22,15 @@ func TestProbeDecides(t *testing.T) {
 		err           error
 		atOnce        bool // the probe does not wait for its context
 		served        bool // a request succeeds during the probe
-		waits, admits bool // a long request continues; new ones may begin
+		waits, admits bool // a long request continues; new requests may begin
 	}{
-		{name: "well", waits: true, admits: true},
-		{name: "a part is away", err: store.ErrPartly, admits: true},
-		{name: "a part is away, and another serves", err: store.ErrPartly, served: true, admits: true},
+		{name: "healthy", waits: true, admits: true},
+		{name: "partly down", err: store.ErrPartly, admits: true},
+		{name: "partly down, served", err: store.ErrPartly, served: true, admits: true},
 		{name: "silent", err: silent},
 		{name: "slow", err: silent, served: true, waits: true, admits: true},
-		{name: "refuses", err: silent, atOnce: true},
-		{name: "refuses some", err: silent, atOnce: true, served: true, admits: true},
+		{name: "refused", err: silent, atOnce: true},
+		{name: "refused, served", err: silent, atOnce: true, served: true, admits: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -55,10 +55,10 @@ func TestProbeDecides(t *testing.T) {
 				case <-time.After(grace + probeTimeout + 10*time.Millisecond):
 				}
 				if waits := ctx.Err() == nil; waits != test.waits {
-					t.Errorf("after %v a request goes on: %t, want %t", time.Since(began), waits, test.waits)
+					t.Errorf("after %v a request continues: %t, want %t", time.Since(began), waits, test.waits)
 				}
 				if err := d.Admit(); (err == nil) != test.admits {
-					t.Errorf("another request: %v, want it to begin: %t", err, test.admits)
+					t.Errorf("Admit: %v, want admitted: %t", err, test.admits)
 				}
 			})
 		})
@@ -88,13 +88,13 @@ func TestProbeIsShared(t *testing.T) {
 		time.Sleep(grace + probeTimeout)
 		synctest.Wait()
 		if n := probes.Load(); n != 1 {
-			t.Errorf("%d probes", n)
+			t.Errorf("%d probes, want 1", n)
 		}
 	})
 }
 
-// A process that gets no CPU time does not conclude that the database is down: it probes again, but
-// not forever.
+// If the process gets no CPU time, the probe is repeated, up to maxProbes times, before the
+// database counts as down.
 func TestProbeOfABusyProcess(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -128,7 +128,7 @@ func TestProbeOfABusyProcess(t *testing.T) {
 	}
 }
 
-// Timers of an idle process are not late.
+// An idle process is not late.
 func TestLateness(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestLateness(t *testing.T) {
 	})
 }
 
-// A process with more runnable goroutines than CPUs is late, although its timers are not.
+// A process with more runnable goroutines than CPUs is late, although its timers are on time.
 func TestLatenessOfBusyProcess(t *testing.T) {
 	t.Parallel()
 	var done atomic.Bool
@@ -154,7 +154,7 @@ func TestLatenessOfBusyProcess(t *testing.T) {
 	for worst := time.Duration(0); worst <= maxLateness; {
 		measured := watchLateness()
 		for range 5 {
-			runtime.Gosched() // queues behind all of them
+			runtime.Gosched() // waits for the other goroutines
 		}
 		worst = measured()
 	}

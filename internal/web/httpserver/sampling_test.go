@@ -11,10 +11,10 @@ func TestSampler(t *testing.T) {
 	s, began := Sampler{Most: 3}, time.Unix(1_000_000, 0)
 	for i := range 10 {
 		if ok, omitted := s.Allow(began.Add(time.Duration(i) * SampleTime / 10)); ok != (i < 3) || omitted != 0 {
-			t.Errorf("line %d: %t, %d left out before it", i, ok, omitted)
+			t.Errorf("line %d: allowed %t, omitted %d", i, ok, omitted)
 		}
 	}
 	if ok, omitted := s.Allow(began.Add(SampleTime)); !ok || omitted != 7 {
-		t.Errorf("a line later: %t, %d left out before it, want 7", ok, omitted)
+		t.Errorf("a later line: allowed %t, omitted %d; want true, 7", ok, omitted)
 	}
 }

@@ -25,8 +25,8 @@ import (
 	"retwis/internal/web/view"
 )
 
-// alone returns a site without a database, for tests that need none.
-func alone(t testing.TB, log io.Writer) *Site {
+// newTestSite returns a site without a database.
+func newTestSite(t testing.TB, log io.Writer) *Site {
 	t.Helper()
 	m, err := metrics.New(prometheus.NewRegistry())
 	if err != nil {
@@ -40,7 +40,7 @@ func alone(t testing.TB, log io.Writer) *Site {
 	}
 }
 
-// A panic results in an error page without the details in the log.
+// An error or a panic results in an error page. Its details are only logged.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	for name, page := range map[string]func(*Request) error{
@@ -51,24 +51,24 @@ func TestFaults(t *testing.T) {
 			t.Parallel()
 			var log bytes.Buffer
 			w := httptest.NewRecorder()
-			alone(t, &log).Handler("GET /fault", "", page).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/fault", http.NoBody))
+			newTestSite(t, &log).Handler("GET /fault", "", page).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/fault", http.NoBody))
 			id := w.Header().Get("X-Request-Id")
 			if w.Code != 500 || id == "" || !strings.Contains(w.Body.String(), id) || strings.Contains(w.Body.String(), "cause") {
 				t.Errorf("status %d, request %q: %s", w.Code, id, w.Body)
 			}
 			if got := log.String(); !strings.Contains(got, "level=ERROR") || !strings.Contains(got, "request="+id) || !strings.Contains(got, "the cause") {
-				t.Errorf("the log says %q", got)
+				t.Errorf("log: %q, want an error with the cause", got)
 			}
 		})
 	}
 }
 
-// Over HTTP/2, a request that is canceled by its client or arrives too slowly leaves the connection
-// to the others.
+// Over HTTP/2, a request that is canceled by its client or arrives too slowly does not close the
+// connection for other requests.
 func TestFailuresKeepTheConnection(t *testing.T) {
 	t.Parallel()
 	for name, page := range map[string]Page{
-		"cancelled": func(req *Request) error {
+		"canceled": func(req *Request) error {
 			<-req.Ctx.Done()
 			return req.Ctx.Err()
 		},
@@ -76,7 +76,7 @@ func TestFailuresKeepTheConnection(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			site := alone(t, io.Discard)
+			site := newTestSite(t, io.Discard)
 			started, ended := make(chan struct{}), make(chan struct{})
 			mux := http.NewServeMux()
 			mux.HandleFunc("/fails", func(w http.ResponseWriter, r *http.Request) {
@@ -107,7 +107,7 @@ func TestFailuresKeepTheConnection(t *testing.T) {
 			}()
 			_ = get(ctx, "/fails")
 			<-ended
-			for range 3 { // the connection closes after a request in progress
+			for range 3 { // a closing connection would still finish a request in progress
 				ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
 					if !got.Reused {
 						t.Error("the connection was closed")
@@ -129,7 +129,7 @@ func TestHalfPage(t *testing.T) {
 		return errors.New("the other half is missing")
 	})
 	w := httptest.NewRecorder()
-	alone(t, io.Discard).Handler("GET /half", "", func(v *Request) error {
+	newTestSite(t, io.Discard).Handler("GET /half", "", func(v *Request) error {
 		return v.Render(200, broken)
 	}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/half", http.NoBody))
 	if w.Code != 500 || strings.Contains(w.Body.String(), "half a page") {
@@ -137,8 +137,8 @@ func TestHalfPage(t *testing.T) {
 	}
 }
 
-// An error page says first what happened and last its number. If the request may work a little
-// later, it has a link to try again, which leads back to the page.
+// An error page begins with what happened and ends with the status. If the error may be temporary,
+// the page has a link to try again, which leads back to the page with the form.
 func TestTryAgain(t *testing.T) {
 	t.Parallel()
 	busy := &Error{Status: http.StatusServiceUnavailable, Detail: i18n.T("This site is busy right now. Please try again in a moment.")}
@@ -147,25 +147,25 @@ func TestTryAgain(t *testing.T) {
 		err          *Error
 		again        string // the link, empty for none
 	}{
-		"page":              {http.MethodGet, "", busy, "/u/ada/1?after=2"},
-		"form":              {http.MethodPost, "http://example.com/timeline?before=3", busy, "/timeline?before=3"},
-		"form of elsewhere": {http.MethodPost, "http://elsewhere.com/timeline", busy, "/home"},
-		"for good":          {http.MethodGet, "", ErrNotFound, ""},
+		"page":                 {http.MethodGet, "", busy, "/u/ada/1?after=2"},
+		"form":                 {http.MethodPost, "http://example.com/timeline?before=3", busy, "/timeline?before=3"},
+		"form of another site": {http.MethodPost, "http://elsewhere.com/timeline", busy, "/home"},
+		"permanent":            {http.MethodGet, "", ErrNotFound, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := httptest.NewRequest(test.method, "/u/ada/1?after=2", http.NoBody)
 			r.Header.Set("Referer", test.from)
 			w := httptest.NewRecorder()
-			alone(t, io.Discard).Handler("/u/{name}/{id}", "/home", func(*Request) error { return test.err }).ServeHTTP(w, r)
+			newTestSite(t, io.Discard).Handler("/u/{name}/{id}", "/home", func(*Request) error { return test.err }).ServeHTTP(w, r)
 			body := w.Body.String()
 			headline, number := strings.Index(body, "<h1>"+templ.EscapeString(view.Failure{Detail: test.err.Detail.String()}.Headline())+"</h1>"), strings.Index(body, "Error "+strconv.Itoa(test.err.Status))
 			if headline < 0 || number < headline {
-				t.Errorf("the headline is at %d, the number at %d: %s", headline, number, body)
+				t.Errorf("the headline is at %d, the status at %d: %s", headline, number, body)
 			}
 			link := `href="` + test.again + `">Try again`
 			if got := strings.Contains(body, "Try again"); got != (test.again != "") || got && !strings.Contains(body, link) {
-				t.Errorf("want %q: %s", link, body)
+				t.Errorf("link to try again: want %q in %s", link, body)
 			}
 		})
 	}
@@ -179,7 +179,7 @@ func FuzzForm(f *testing.F) {
 	f.Add("multipart/form-data; boundary=x", "--x\r\nContent-Disposition: form-data; name=\"status\"\r\n\r\nhi\r\n--x--", "")
 	f.Add(plain, strings.Repeat("a", maxForm+1), "")
 	f.Add("text/plain;", ";", ";")
-	s := alone(f, io.Discard)
+	s := newTestSite(f, io.Discard)
 	f.Fuzz(func(t *testing.T, kind, body, query string) {
 		r := httptest.NewRequest(http.MethodPost, "/post", strings.NewReader(body))
 		r.Header.Set("Content-Type", kind)
@@ -194,9 +194,9 @@ func FuzzForm(f *testing.F) {
 		case w.Code != 303 && w.Code != 400 && w.Code != 413:
 			t.Errorf("status %d", w.Code)
 		case len(body) > maxForm && typed != "":
-			t.Errorf("%d bytes of a form were taken", len(body))
+			t.Errorf("a form of %d bytes was accepted", len(body))
 		case len(typed) > len(body), body == "" && typed != "":
-			t.Errorf("%q was typed, which the form does not have: %q", typed, body)
+			t.Errorf("parsed the status %q, which is not in the form %q", typed, body)
 		}
 	})
 }

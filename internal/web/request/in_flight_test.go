@@ -9,8 +9,8 @@ import (
 	"retwis/internal/social"
 )
 
-// An account, and an address, can upload a limited number of bytes at the same time. A request that
-// ends frees its bytes.
+// The number of bytes that an account or an address can upload at the same time is limited. A
+// request that ends frees its bytes.
 func TestInFlight(t *testing.T) {
 	t.Parallel()
 	site := &Site{}
@@ -23,7 +23,7 @@ func TestInFlight(t *testing.T) {
 		t.Helper()
 		release, err := site.uploads.take(request(user, address, length))
 		if (err == nil) != want {
-			t.Fatalf("user %d at %s with %d bytes: %v", user, address, length, err)
+			t.Fatalf("user %d at %s with %d bytes: %v, want allowed = %v", user, address, length, err, want)
 		}
 		return release
 	}
@@ -43,6 +43,6 @@ func TestInFlight(t *testing.T) {
 		release()
 	}
 	if left := fmt.Sprint(site.uploads.bytes); left != "map[]" {
-		t.Errorf("left: %s", left)
+		t.Errorf("bytes in flight after all requests ended: %s", left)
 	}
 }

@@ -21,11 +21,11 @@ func FuzzBefore(f *testing.F) {
 		id, err := parseBefore(query)
 		switch {
 		case err != nil && id != 0:
-			t.Errorf("%q is %d and %v", raw, id, err)
+			t.Errorf("parseBefore(%q) = %d, %v", raw, id, err)
 		case err == nil && id == 0 && query.Has("before"):
-			t.Errorf("%q was passed over", raw)
+			t.Errorf("parseBefore(%q) ignored the cursor", raw)
 		case err == nil && id != 0 && !strings.HasSuffix(view.OlderPage("", id), "="+query.Get("before")):
-			t.Errorf("%q was read as %d", raw, id)
+			t.Errorf("parseBefore(%q) = %d", raw, id)
 		}
 	})
 }
@@ -43,10 +43,10 @@ func FuzzLocalPath(f *testing.F) {
 		path := LocalPath(next)
 		to, err := base.Parse(path)
 		if err != nil || to.Host != base.Host || to.Scheme != base.Scheme {
-			t.Errorf("%q leads to %q, which is %v (%v)", next, path, to, err)
+			t.Errorf("LocalPath(%q) = %q, which leads to %v (%v)", next, path, to, err)
 		}
 		if strings.HasPrefix(path, "//") || strings.ContainsAny(path, "\\\r\n\t") {
-			t.Errorf("%q leads to %q", next, path)
+			t.Errorf("LocalPath(%q) = %q", next, path)
 		}
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"retwis/internal/web/view"
 )
 
-// Reading pages have a sidebar; those with forms do not.
+// Pages for reading have a sidebar; pages with forms do not.
 func TestHasSidebar(t *testing.T) {
 	t.Parallel()
 	for pattern, want := range map[string]bool{
@@ -24,7 +24,7 @@ func TestHasSidebar(t *testing.T) {
 	}
 }
 
-// A page waits only a moment for its sidebar.
+// A page waits at most SidebarPatience for its sidebar.
 func TestPendingSidebar(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -35,7 +35,7 @@ func TestPendingSidebar(t *testing.T) {
 		}
 		late.ready <- view.Sidebar{People: make([]view.Person, 2)}
 		if bar := late.Sidebar(); len(bar.People) != 2 {
-			t.Errorf("once it is read: %+v", bar)
+			t.Errorf("when the sidebar is ready: %+v", bar)
 		}
 	})
 }

@@ -18,7 +18,7 @@ import (
 	"retwis/internal/web/httpserver"
 )
 
-// oneConn is a listener with one in-memory connection, so its time can be simulated.
+// oneConn is a listener with one in-memory connection, so that a test can simulate time.
 type oneConn struct {
 	server chan net.Conn
 	closed chan struct{}
@@ -40,14 +40,14 @@ func (l *oneConn) Close() error {
 
 func (l *oneConn) Addr() net.Addr { return &net.UnixAddr{} }
 
-// The parts before and after the file of a form.
+// begin and end are the parts of a form before and after its file.
 const begin, end = "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"photo.jpg\"\r\n\r\n", "\r\n--x--\r\n"
 
-// connect returns a connection to a server with one page. The page may take at most a second, not
-// counting the time of the client.
+// connect returns a connection to a server with one page. After the test connect checks that the
+// page took at most a second, not counting the time of the client.
 func connect(t *testing.T, pattern string, page Page) net.Conn {
 	t.Helper()
-	site := alone(t, io.Discard)
+	site := newTestSite(t, io.Discard)
 	near, far := net.Pipe()
 	listener := &oneConn{make(chan net.Conn, 1), make(chan struct{})}
 	listener.server <- far
@@ -78,7 +78,8 @@ func connect(t *testing.T, pattern string, page Page) net.Conn {
 	return near
 }
 
-// sendSlowly sends an upload form with a file of size bytes to a page, perSecond bytes at a time.
+// sendSlowly sends an upload form with a file of size bytes to a page, perSecond bytes each second,
+// and returns the response.
 func sendSlowly(t *testing.T, path string, page Page, size, perSecond int) (status int, body string) {
 	t.Helper()
 	var sending sync.WaitGroup
@@ -113,7 +114,7 @@ func TestSlowUpload(t *testing.T) {
 	for name, test := range map[string]struct {
 		size, perSecond int
 		status          int
-		least, most     time.Duration
+		atLeast, atMost time.Duration
 	}{
 		"fast":             {16 << 20, 16 << 20, http.StatusOK, time.Second, time.Second},
 		"slow":             {600 << 10, 20 << 10, http.StatusOK, 30 * time.Second, 30 * time.Second},
@@ -141,18 +142,18 @@ func TestSlowUpload(t *testing.T) {
 				if test.status != http.StatusOK {
 					want = `{"error":"The form took too long to arrive. Please try again."}`
 				}
-				if status != test.status || strings.TrimSpace(body) != want || took < test.least || took > test.most {
-					t.Errorf("%d %s after %v; want %d after %v to %v", status, body, took, test.status, test.least, test.most)
+				if status != test.status || strings.TrimSpace(body) != want || took < test.atLeast || took > test.atMost {
+					t.Errorf("%d %s after %v; want %d after %v to %v", status, body, took, test.status, test.atLeast, test.atMost)
 				}
 				if files > 0 != (test.status == http.StatusOK) {
-					t.Errorf("%d files", files)
+					t.Errorf("%d files were processed", files)
 				}
 			})
 		})
 	}
 }
 
-// So may the file of an import.
+// The upload of an import may take longer than other forms, too.
 func TestSlowImport(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -169,16 +170,16 @@ func TestSlowImport(t *testing.T) {
 			return SendJSON(req, got)
 		}, size, perSecond)
 		if status != http.StatusOK || strings.TrimSpace(body) != strconv.Itoa(size) {
-			t.Errorf("%d %s", status, body)
+			t.Errorf("status %d, body %s; want 200, %d", status, body, size)
 		}
 	})
 }
 
-// A page that refuses a form before its files have arrived is seen by clients that send the whole
-// form first, as browsers do.
+// A client that sends the whole form before it reads the response, as browsers do, gets the page
+// that refuses the form.
 func TestRefusedUpload(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(alone(t, io.Discard).Handler("POST /media", "", JSONErrors(func(*Request) error { return ErrLogin })))
+	server := httptest.NewServer(newTestSite(t, io.Discard).Handler("POST /media", "", JSONErrors(func(*Request) error { return ErrLogin })))
 	defer server.Close()
 	conn, err := net.Dial("tcp", server.Listener.Addr().String())
 	if err != nil {
@@ -196,6 +197,6 @@ func TestRefusedUpload(t *testing.T) {
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusUnauthorized {
-		t.Errorf("status %d", res.StatusCode)
+		t.Errorf("status %d, want 401", res.StatusCode)
 	}
 }

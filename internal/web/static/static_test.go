@@ -14,7 +14,7 @@ func TestEveryFileHasAKind(t *testing.T) {
 	}
 	for name, file := range byName {
 		if file.kind == "" {
-			t.Errorf("%s: no content type is known for it; add one to kinds", name)
+			t.Errorf("%s has no content type: add one to kinds", name)
 		}
 	}
 }
@@ -41,7 +41,7 @@ func TestOtherVersion(t *testing.T) {
 	}
 }
 
-// A script is imported by its address with the checksum, which is part of the importing script.
+// Scripts import other scripts by their address with the checksum.
 func TestImports(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"composer.js", "find.js"} {

@@ -34,7 +34,7 @@ func TestContrast(t *testing.T) {
 				{"text", "marked"},
 			} {
 				if got := contrast(hexColour(t, vars[pair[0]]), hexColour(t, vars[pair[1]])); got < 4.5 {
-					t.Errorf("--%s on --%s: %.2f to 1", pair[0], pair[1], got)
+					t.Errorf("--%s on --%s: contrast %.2f, want at least 4.5", pair[0], pair[1], got)
 				}
 			}
 		})
@@ -62,7 +62,7 @@ func schemes(t *testing.T) (light, dark map[string]string) {
 	return light, dark
 }
 
-// Only the tokens are used for colors, text sizes, distances and radii.
+// Colors, text sizes, distances and radii are set by tokens only.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	css := regexp.MustCompile(`(?s)/\*.*?\*/`).ReplaceAllString(sheet(t), "")
@@ -76,26 +76,26 @@ func TestTokens(t *testing.T) {
 		name, value := found[1], found[2]
 		n++
 		if colour.MatchString(value) && !strings.HasPrefix(name, "--") && name != "page" && name != "quiet" {
-			t.Errorf("%s: %s: a colour that is no token", name, value)
+			t.Errorf("%s: %s: the colour is not a token", name, value)
 		}
 		rest := token.ReplaceAllString(value, "")
 		switch {
 		case name == "font-size" && literal.MatchString(rest):
-			t.Errorf("%s: %s: a size that is no token", name, value)
+			t.Errorf("%s: %s: the size is not a token", name, value)
 		case strings.HasSuffix(name, "radius") && literal.MatchString(rest):
-			t.Errorf("%s: %s: a radius that is no token", name, value)
+			t.Errorf("%s: %s: the radius is not a token", name, value)
 		case name == "gap", strings.HasPrefix(name, "padding"), strings.HasPrefix(name, "margin"):
 			for _, literalValue := range literal.FindAllString(rest, -1) {
 				if !strings.HasSuffix(literalValue, "em") || strings.HasSuffix(literalValue, "rem") {
 					if literalValue != "2px" && literalValue != "5rem" && literalValue != "5.5rem" {
-						t.Errorf("%s: %s: the distance %s is no token", name, value, literalValue)
+						t.Errorf("%s: %s: the distance %s is not a token", name, value, literalValue)
 					}
 				}
 			}
 		}
 	}
 	if n < 300 {
-		t.Fatalf("only %d declarations were read", n)
+		t.Fatalf("%d declarations, want at least 300", n)
 	}
 }
 
@@ -106,7 +106,7 @@ func hexColour(t *testing.T, text string) colour {
 	t.Helper()
 	var r, g, b uint8
 	if _, err := fmt.Sscanf(text, "#%02x%02x%02x", &r, &g, &b); err != nil {
-		t.Fatalf("%q is no colour: %v", text, err)
+		t.Fatalf("%q is not a colour: %v", text, err)
 	}
 	return colour{float64(r) / 255, float64(g) / 255, float64(b) / 255}
 }

@@ -43,8 +43,8 @@ func render(t *testing.T, page templ.Component) string {
 	return buf.String()
 }
 
-// The author that a reply responds to is looked up again after a minute: the reply does not change
-// when that account is deleted.
+// The author of a reply's parent is looked up again after a minute, because a cached reply does not
+// change when that account is deleted.
 func TestParentIsNamedAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestParentIsNamedAgain(t *testing.T) {
 		}
 		time.Sleep(watched.MaxAge)
 		if posts.NameParents(posts.UnnamedParents(), []*timeline.View{nil}); strings.Contains(render(t, posts), "ada") {
-			t.Error("a deleted account is named")
+			t.Error("the page still names a deleted account")
 		}
 	})
 }
@@ -109,7 +109,7 @@ func FuzzMarkup(f *testing.F) {
 			html, want := render(t, page), render(t, plain[i])
 			for _, mark := range []string{"<", ">", `"`} {
 				if got, want := strings.Count(html, mark), strings.Count(want, mark); got != want {
-					t.Fatalf("page %d with %q has %d of %s, not %d: %s", i, text, got, mark, want, html)
+					t.Fatalf("page %d with %q has %d of %s, want %d: %s", i, text, got, mark, want, html)
 				}
 			}
 		}

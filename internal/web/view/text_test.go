@@ -16,7 +16,7 @@ func TestDirectionOfNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := `مرحبا <a href="/u/yuki_t" dir="auto">@yuki_t</a> <a href="/tag/redis" rel="tag" dir="auto">#redis</a>`; b.String() != want {
-		t.Errorf("%s; want %s", b.String(), want)
+		t.Errorf("bodyText: %s; want %s", b.String(), want)
 	}
 }
 
@@ -28,7 +28,7 @@ func TestProfilePath(t *testing.T) {
 		path := ProfilePath(name)
 		back, err := url.PathUnescape(strings.TrimPrefix(path, "/u/"))
 		if err != nil || back != name || strings.Count(path, "/") != 2 {
-			rt.Errorf("%q is at %q", name, path)
+			rt.Errorf("ProfilePath(%q) = %q", name, path)
 		}
 	})
 }

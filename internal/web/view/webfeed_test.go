@@ -8,7 +8,7 @@ import (
 	"retwis/internal/social/timeline"
 )
 
-// Feeds have the pictures of posts, except those that are shown only after a click.
+// Feeds have the pictures of posts, except sensitive pictures.
 func TestFeedsOfSensitivePictures(t *testing.T) {
 	t.Parallel()
 	pictures := social.FormatMedia([]social.Picture{{

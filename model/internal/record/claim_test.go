@@ -13,18 +13,18 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// A write whose claim has expired is refused; with a claim that has a moment left it succeeds.
+// A write is refused if its claim has expired, and succeeds before that.
 func TestLateClaim(t *testing.T) {
 	t.Parallel()
 	type member struct {
 		ID    string `redis:",id"`
 		Email string `redis:"email,unique"`
 	}
-	none := schema.Types{
+	types := schema.Types{
 		Collection: func(reflect.Type) string { return "" },
 		Target:     func(reflect.Type) reflect.Type { return nil },
 	}
-	d, err := schema.Declare(reflect.TypeFor[member](), none, nil)
+	d, err := schema.Declare(reflect.TypeFor[member](), types, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestLateClaim(t *testing.T) {
 		want     error
 	}{
 		{"1", unique.ErrLate},
-		{time.Now().Add(time.Minute).Format("20060102150405"), nil}, // as a number, far in the future
+		{time.Now().Add(time.Minute).Format("20060102150405"), nil}, // as a number of milliseconds, far in the future
 	} {
 		c, err := o.written(reflect.ValueOf(&member{Email: "a"}).Elem(), &change{operation: "create", id: "7"})
 		if err != nil {
@@ -49,7 +49,7 @@ func TestLateClaim(t *testing.T) {
 		}
 		c.token, c.claimed = "token", []unique.Claim{{Entry: c.entries[0], Deadline: test.deadline}}
 		if err := table.write(t.Context(), c); !errors.Is(err, test.want) {
-			t.Errorf("deadline %s: %v", test.deadline, err)
+			t.Errorf("deadline %s: %v; want %v", test.deadline, err, test.want)
 		}
 	}
 }

@@ -20,8 +20,8 @@ func TestClockOfServer(t *testing.T) {
 		Text    string    `redis:"text"`
 	}
 	client := redistest.DB(t).Client(t)
-	none := schema.Types{Collection: func(reflect.Type) string { return "" }, Target: func(reflect.Type) reflect.Type { return nil }}
-	d, err := schema.Declare(reflect.TypeFor[page](), none, nil)
+	types := schema.Types{Collection: func(reflect.Type) string { return "" }, Target: func(reflect.Type) reflect.Type { return nil }}
+	d, err := schema.Declare(reflect.TypeFor[page](), types, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,46 +33,46 @@ func TestClockOfServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wrong := func() { table.clocks[0].ahead.Store(-50 * 3600 * 1000) }
-	near := func(what string, at time.Time) {
+	skewClock := func() { table.clocks[0].ahead.Store(-50 * 3600 * 1000) }
+	checkRecent := func(what string, at time.Time) {
 		t.Helper()
 		if d := time.Since(at); d.Abs() > 25*time.Hour {
-			t.Errorf("%s: %v", what, at)
+			t.Errorf("%s: %v, want about %v", what, at, time.Now())
 		}
 	}
-	wrong()
+	skewClock()
 	p := page{}
 	if err := o.Create(t.Context(), &p); err != nil {
 		t.Fatal(err)
 	}
-	near("created", p.Made)
-	near("updated", p.Changed)
-	near("ends", p.Ends.Add(-time.Hour))
-	wrong()
+	checkRecent("created", p.Made)
+	checkRecent("updated", p.Changed)
+	checkRecent("ends", p.Ends.Add(-time.Hour))
+	skewClock()
 	many := make([]page, 120)
-	o.CreateMany(t.Context(), len(many), func(i int) any { return &many[i] }, func(i int, err error) { t.Error(i, err) })
+	o.CreateMany(t.Context(), len(many), func(i int) any { return &many[i] }, func(i int, err error) { t.Errorf("record %d: %v", i, err) })
 	for _, p := range many {
-		near("created with others", p.Made)
+		checkRecent("created by CreateMany", p.Made)
 	}
-	wrong()
+	skewClock()
 	made := p.Made
 	p.Made = time.Time{}
 	if err := o.Save(t.Context(), &p); err != nil || !p.Made.Equal(made) {
-		t.Error(p, err)
+		t.Errorf("Save: %+v, %v; want made %v", p, err, made)
 	}
-	near("saved", p.Changed)
-	wrong()
+	checkRecent("saved", p.Changed)
+	skewClock()
 	p.Made = time.Time{}
 	if err := o.Put(t.Context(), &p); err != nil || !p.Made.Equal(made) {
-		t.Error(p, err)
+		t.Errorf("Put: %+v, %v; want made %v", p, err, made)
 	}
-	wrong()
-	ptr, err := o.Update(t.Context(), p.ID, func(ptr any) error { ptr.(*page).Text = "x"; return nil })
-	if err != nil || !ptr.(*page).Made.Equal(made) {
-		t.Fatal(ptr, err)
+	skewClock()
+	updated, err := o.Update(t.Context(), p.ID, func(ptr any) error { ptr.(*page).Text = "x"; return nil })
+	if err != nil || !updated.(*page).Made.Equal(made) {
+		t.Fatalf("Update: %+v, %v; want made %v", updated, err, made)
 	}
-	near("updated", ptr.(*page).Changed)
-	wrong()
+	checkRecent("updated", updated.(*page).Changed)
+	skewClock()
 	if err := o.Touch(t.Context(), p.ID, time.Hour); err != nil {
 		t.Error(err)
 	}
@@ -80,5 +80,5 @@ func TestClockOfServer(t *testing.T) {
 	if err := o.Get(t.Context(), p.ID, &got); err != nil {
 		t.Error(err)
 	}
-	near("touched", got.Ends.Add(-time.Hour))
+	checkRecent("touched", got.Ends.Add(-time.Hour))
 }

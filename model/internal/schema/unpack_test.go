@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Unpack is the inverse of Pack, and arbitrary bytes do not make it panic.
+// Unpack is the inverse of Pack, and does not panic on arbitrary bytes.
 func TestUnpack(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
@@ -23,11 +23,11 @@ func TestUnpack(t *testing.T) {
 		c := Pack(due, entries)
 		gotDue, got, err := Unpack(c)
 		if err != nil || gotDue != due || !slices.Equal(got, want) {
-			r.Fatalf("%d, %v, %v", gotDue, got, err)
+			r.Fatalf("Unpack = %d, %v, %v; want %d, %v", gotDue, got, err, due, want)
 		}
 		cut := rapid.IntRange(0, len(c)-1).Draw(r, "cut")
 		if _, _, err := Unpack(c[:cut]); err == nil {
-			r.Fatalf("%q is half of a content", c[:cut])
+			r.Fatalf("Unpack accepts the truncated content %q", c[:cut])
 		}
 		_, _, _ = Unpack(Content(rapid.SliceOf(rapid.Byte()).Draw(r, "bytes")))
 		_, _, _ = Unpack(c[:cut] + Content(rapid.SliceOf(rapid.Byte()).Draw(r, "more bytes")))

@@ -18,7 +18,7 @@ import (
 func TestMain(m *testing.M) { redistest.Main(m) }
 
 // claimsOf returns the claims of a model with a unique e-mail address and two partitions, and
-// the entry of an address.
+// the index entry of an address.
 func claimsOf(t *testing.T, client rueidis.Client) (*Claims, schema.Entry) {
 	t.Helper()
 	s := &schema.Schema{Version: -1, Expires: -1}
@@ -30,8 +30,8 @@ func claimsOf(t *testing.T, client rueidis.Client) (*Claims, schema.Entry) {
 	return &Claims{Client: client, Layout: l}, schema.Entry{Index: s.Indexes[0], Value: "a"}
 }
 
-// has gives a record a value, as the script that writes it does.
-func has(t *testing.T, u *Claims, id string, e schema.Entry) {
+// writeContent gives a record a unique value, as the script that writes a record does.
+func writeContent(t *testing.T, u *Claims, id string, e schema.Entry) {
 	t.Helper()
 	content := string(schema.Pack(0, []schema.Entry{e}))
 	if err := u.Client.Do(t.Context(), u.Client.B().Hset().Key(u.Layout.Of(id).Content).FieldValue().FieldValue(id, content).Build()).Error(); err != nil {
@@ -39,7 +39,7 @@ func has(t *testing.T, u *Claims, id string, e schema.Entry) {
 	}
 }
 
-// A revoked claim stays revoked until its deadline, whatever is revoked later.
+// A revoked claim stays revoked until its deadline, even if other claims are revoked later.
 func TestRevokedIsRemembered(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -47,17 +47,17 @@ func TestRevokedIsRemembered(t *testing.T) {
 	later := time.Now().Add(time.Hour).UnixMilli()
 	for _, c := range []ClaimText{{"7", "ended", "1"}, {"7", "first", strconv.FormatInt(later, 10)}, {"7", "second", strconv.FormatInt(later, 10)}, {"7", "confirmed", ""}} {
 		if has, err := u.Revoke(t.Context(), e, c); has || err != nil {
-			t.Fatal(has, err)
+			t.Fatalf("Revoke(%v) = %v, %v; want false", c, has, err)
 		}
 	}
 	revoked, err := client.Do(t.Context(), client.B().Zrange().Key(u.Layout.Of("7").Voids).Min("0").Max("-1").Build()).AsStrSlice()
 	if err != nil || !slices.Equal(revoked, []string{"first", "second"}) {
-		t.Errorf("%v, %v", revoked, err)
+		t.Errorf("revoked tokens %q, %v; want first and second", revoked, err)
 	}
 }
 
-// A writer that dies at any step leaves at worst a value that the next writer takes over; if it
-// has written its record, that keeps the value.
+// If a writer dies before it has written its record, the next writer can take over the value; if
+// it dies later, the record keeps the value.
 func TestWriterDies(t *testing.T) {
 	t.Parallel()
 	for what, test := range map[string]struct {
@@ -66,13 +66,13 @@ func TestWriterDies(t *testing.T) {
 	}{
 		"after the claim": {func(context.Context, *testing.T, *Claims, schema.Entry, Claim) {}, false},
 		"after the record is written": {func(_ context.Context, t *testing.T, u *Claims, e schema.Entry, _ Claim) {
-			has(t, u, "1", e)
+			writeContent(t, u, "1", e)
 		}, true},
-		"after it is confirmed": {func(ctx context.Context, t *testing.T, u *Claims, e schema.Entry, c Claim) {
-			has(t, u, "1", e)
+		"after the claim is confirmed": {func(ctx context.Context, t *testing.T, u *Claims, e schema.Entry, c Claim) {
+			writeContent(t, u, "1", e)
 			u.Confirm(ctx, "1", "one", []Claim{c}, nil)
 		}, true},
-		"after it is abandoned": {func(ctx context.Context, _ *testing.T, u *Claims, _ schema.Entry, c Claim) {
+		"after the claim is abandoned": {func(ctx context.Context, _ *testing.T, u *Claims, _ schema.Entry, c Claim) {
 			u.Abandon(ctx, []Claim{c})
 		}, false},
 	} {
@@ -81,29 +81,29 @@ func TestWriterDies(t *testing.T) {
 			u, e := claimsOf(t, redistest.DB(t).Client(t))
 			c, err := u.Claim(t.Context(), "1", "one", e)
 			if err != nil || c.Text == "" {
-				t.Fatal(c, err)
+				t.Fatalf("first Claim: %+v, %v", c, err)
 			}
 			test.die(t.Context(), t, u, e, c)
 			next, err := u.Claim(t.Context(), "2", "two", e)
 			var taken *schema.TakenError
 			switch {
 			case test.owns && (!errors.As(err, &taken) || taken.Owner != "1"):
-				t.Fatal(next, err)
+				t.Fatalf("next Claim: %+v, %v; want a TakenError with owner 1", next, err)
 			case !test.owns && (err != nil || next.Text == ""):
-				t.Fatal(next, err)
+				t.Fatalf("next Claim: %+v, %v; want a claim", next, err)
 			}
 			// The first writer can no longer write, since its claim is revoked.
 			if what == "after the claim" {
 				revoked, err := u.Client.Do(t.Context(), u.Client.B().Zscore().Key(u.Layout.Of("1").Voids).Member("one").Build()).AsFloat64()
 				if err != nil || revoked == 0 {
-					t.Error(revoked, err)
+					t.Errorf("deadline of the revoked claim %v, %v", revoked, err)
 				}
 			}
 		})
 	}
 }
 
-// If several writers claim a value concurrently, exactly one gets it.
+// If several writers claim a value concurrently, exactly one writer gets the value.
 func TestOneClaimWins(t *testing.T) {
 	t.Parallel()
 	u, e := claimsOf(t, redistest.DB(t).Client(t))
@@ -114,7 +114,7 @@ func TestOneClaimWins(t *testing.T) {
 		go func() {
 			c, err := u.Claim(t.Context(), id, "token"+id, e)
 			if err == nil && c.Text != "" {
-				has(t, u, id, e)
+				writeContent(t, u, id, e)
 				u.Confirm(t.Context(), id, "token"+id, []Claim{c}, nil)
 				won <- id
 				return
@@ -135,7 +135,7 @@ func TestOneClaimWins(t *testing.T) {
 		}
 	}
 	if owner, ok, err := u.Owner(t.Context(), e.Index, e.Value); !ok || err != nil || owner != winner {
-		t.Error(owner, ok, err)
+		t.Errorf("Owner = %q, %v, %v; want %q", owner, ok, err, winner)
 	}
 }
 
@@ -144,39 +144,39 @@ func TestOneClaimWins(t *testing.T) {
 func TestReleaseBeforeConfirm(t *testing.T) {
 	t.Parallel()
 	u, e := claimsOf(t, redistest.DB(t).Client(t))
-	written := func(token string) Claim {
+	claimAndRemove := func(token string) Claim {
 		c, err := u.Claim(t.Context(), "1", token, e)
 		if err != nil || c.Text == "" {
-			t.Fatal(c, err)
+			t.Fatalf("Claim: %+v, %v", c, err)
 		}
-		has(t, u, "1", e)
+		writeContent(t, u, "1", e)
 		if err := u.Client.Do(t.Context(), u.Client.B().Hdel().Key(u.Layout.Of("1").Content).Field("1").Build()).Error(); err != nil {
 			t.Fatal(err)
 		}
 		return c
 	}
-	gone := func(when string) {
+	checkFree := func(when string) {
 		t.Helper()
 		if owner, ok, err := u.Owner(t.Context(), e.Index, e.Value); ok || err != nil {
 			t.Errorf("%s: %q has the value, %v", when, owner, err)
 		}
 	}
-	c := written("late")
+	c := claimAndRemove("late")
 	if err := u.Release(t.Context(), "1", e); err != nil {
 		t.Fatal(err)
 	}
-	gone("the writer is dead")
+	checkFree("the writer is dead")
 	u.Confirm(t.Context(), "1", "late", []Claim{c}, nil)
-	gone("the writer confirms later")
+	checkFree("the writer confirms later")
 	for i := range 50 {
 		token := fmt.Sprint("slow", i)
-		c := written(token)
+		c := claimAndRemove(token)
 		released := make(chan error)
 		go func() { released <- u.Release(t.Context(), "1", e) }()
 		u.Confirm(t.Context(), "1", token, []Claim{c}, nil)
 		if err := <-released; err != nil {
 			t.Fatal(err)
 		}
-		gone("the writer confirms at the same time")
+		checkFree("the writer confirms at the same time")
 	}
 }

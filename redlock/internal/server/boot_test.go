@@ -11,9 +11,9 @@ import (
 	"retwis/internal/redistest"
 )
 
-// fakeServer runs in front of boot.lua and fakes what the server reports about itself: ARGV[8] is
-// its run, ARGV[9] its uptime in seconds, ARGV[10] the CPU time of its main thread, ARGV[11] its
-// clock in seconds.
+// fakeServer precedes boot.lua and fakes what the server reports about itself: ARGV[8] is its run,
+// ARGV[9] its uptime in seconds, ARGV[10] the CPU time of its main thread, and ARGV[11] its clock
+// in seconds.
 const fakeServer = `
 local server = redis
 local redis = {call = function(command, ...)
@@ -34,9 +34,9 @@ type bootCall struct {
 	up, time          int
 	cpu               string
 	declare           string
-	longest           int // of the manager; 0: 10
+	longest           int // longest TTL that the manager reports; 0: 10
 	known, clock      string
-	since, now        int // of the clock
+	since, now        int // readings of the clock
 	trust             bool
 	wantLeft, wantTTL int
 }
@@ -70,7 +70,7 @@ func (c bootCall) do(t *testing.T, client rueidis.Client) (left, ttl int) {
 	return number(0), number(2)
 }
 
-// TestBoot checks when servers vote, given true and false reports about themselves.
+// TestBoot checks when a server votes, given correct and wrong reports about itself.
 func TestBoot(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t)
@@ -78,7 +78,8 @@ func TestBoot(t *testing.T) {
 		"a clock that is set forward": {
 			{run: "b", up: 1, time: 1000, wantLeft: 10},
 			{run: "b", up: 3600, time: 4600, known: "b", clock: "m", since: 50, now: 51, wantLeft: 9},
-			// Nor by another machine, or by a client that was paused before its request was sent.
+			// The same holds for another machine, and for a client that was paused before it sent
+			// its request.
 			{run: "b", up: 3600, time: 4600, wantLeft: 10},
 			{run: "b", up: 3600, time: 4600, known: "b", clock: "m2", since: 700, now: 705, wantLeft: 5},
 			{run: "b", up: 3600, time: 4600, known: "b", clock: "m", since: 50, now: 61},
@@ -87,7 +88,7 @@ func TestBoot(t *testing.T) {
 			{run: "b", up: -3600, time: 1000, wantLeft: 10},
 			{run: "b", up: -3590, time: 1000, known: "b", clock: "m", since: 50, now: 59, wantLeft: 1},
 			{run: "b", up: -3589, time: 1000, known: "b", clock: "m", since: 50, now: 60},
-			{run: "b", up: -3589, time: 1000}, // for all
+			{run: "b", up: -3589, time: 1000}, // now votes for all managers
 		},
 		"CPU time that was used": {
 			{run: "b", up: 100000, cpu: "9.2", time: 1000, wantLeft: 1},
@@ -95,7 +96,7 @@ func TestBoot(t *testing.T) {
 			// The process continued as another run.
 			{run: "c", up: 3, cpu: "11.5", time: 1000, wantLeft: 8},
 		},
-		"a system that counts no CPU time of the thread": {
+		"a system that does not report the CPU time of the thread": {
 			{run: "b", up: 100000, cpu: "x", time: 1000, wantLeft: 10},
 		},
 		"the next process of a machine": {
@@ -108,7 +109,7 @@ func TestBoot(t *testing.T) {
 			{run: "b", time: 1000, known: "b", clock: "m", since: 100, now: 109, wantLeft: 1},
 			{run: "c", time: 1000, known: "b", clock: "m", since: 100, now: 120, wantLeft: 10},
 			{run: "c", time: 1000, known: "c", clock: "m", since: 121, now: 122, wantLeft: 9},
-			// Its predecessor's clock no longer counts.
+			// The clock reading of the previous run no longer counts.
 			{run: "c", time: 1000, known: "c", clock: "m", since: 121, now: 130, wantLeft: 1},
 			{run: "c", time: 1000, known: "c", clock: "m", since: 121, now: 131},
 			{run: "b", time: 1000, wantLeft: 10},
@@ -119,22 +120,22 @@ func TestBoot(t *testing.T) {
 			{run: "b", time: 1000},
 			{run: "c", time: 1000, wantLeft: 10},
 		},
-		"the longest ttl, until it is out of use": {
+		"the longest ttl on record, until it is no longer used": {
 			{run: "b", time: 1000, trust: true, declare: "10000", wantTTL: 10},
 			{run: "b", time: 1000, declare: "3600000 10000", wantTTL: 3600},
 			{run: "b", time: 1050, declare: "10000", wantTTL: 3600},
 			{run: "c", time: 2000, wantLeft: 3600, wantTTL: 3600},
 			{run: "c", time: 1000 + 2*3600 + 60, wantLeft: 3600, wantTTL: 3600},
 			{run: "c", time: 1000 + 2*3600 + 61, wantLeft: 10},
-			// The clock set back must not matter.
+			// Setting the clock back must not matter.
 			{run: "c", time: 9000, declare: "60000", wantLeft: 60, wantTTL: 60},
 			{run: "c", time: 1000, wantLeft: 60, wantTTL: 60},
 			{run: "c", time: 1000, declare: "60000", wantLeft: 60, wantTTL: 60},
 			{run: "c", time: 1180, wantLeft: 60, wantTTL: 60},
 			{run: "c", time: 1181, wantLeft: 10},
 		},
-		"a ttl that the manager knows of others": {
-			{run: "b", time: 1000, longest: 60, wantLeft: 60}, // which is not recorded for that reason
+		"a ttl that other managers use": {
+			{run: "b", time: 1000, longest: 60, wantLeft: 60}, // longest is not recorded
 			{run: "b", time: 1000, wantLeft: 10},
 		},
 	} {
@@ -143,14 +144,14 @@ func TestBoot(t *testing.T) {
 			client.Do(t.Context(), client.B().Flushall().Build())
 			for i, call := range calls {
 				if left, ttl := call.do(t, client); left != call.wantLeft || ttl != call.wantTTL {
-					t.Fatalf("call %d: does not vote for %d s, the longest ttl is %d s; want %d and %d", i, left, ttl, call.wantLeft, call.wantTTL)
+					t.Fatalf("call %d: quarantine %d s, longest ttl %d s; want %d and %d", i, left, ttl, call.wantLeft, call.wantTTL)
 				}
 			}
 		})
 	}
 }
 
-// A record of an earlier version counts as declared now.
+// The TTL in a record of an earlier version counts as declared now.
 func TestBootOfEarlierVersion(t *testing.T) {
 	t.Parallel()
 	client := redistest.Own(t).Client(t)
@@ -161,7 +162,7 @@ func TestBootOfEarlierVersion(t *testing.T) {
 		{run: "c", time: 1181, wantLeft: 10},
 	} {
 		if left, ttl := call.do(t, client); left != call.wantLeft || ttl != call.wantTTL {
-			t.Fatalf("call %d: does not vote for %d s, the longest ttl is %d s; want %d and %d", i, left, ttl, call.wantLeft, call.wantTTL)
+			t.Fatalf("call %d: quarantine %d s, longest ttl %d s; want %d and %d", i, left, ttl, call.wantLeft, call.wantTTL)
 		}
 	}
 }
@@ -174,11 +175,11 @@ func TestBootMarkerIsBounded(t *testing.T) {
 		bootCall{run: "b", time: 1000, known: "b", clock: fmt.Sprint(i), since: 1, now: 2}.do(t, client)
 	}
 	if n, err := client.Do(t.Context(), client.B().Hlen().Key(bootKey()).Build()).AsInt64(); err != nil || n > 256 {
-		t.Errorf("%d fields (%v)", n, err)
+		t.Errorf("%d fields (%v), want at most 256", n, err)
 	}
 	bootCall{run: "b", time: 1000, known: "b", clock: "last", since: 1, now: 11}.do(t, client)
 	if n, err := client.Do(t.Context(), client.B().Hlen().Key(bootKey()).Build()).AsInt64(); err != nil || n != 2 {
-		t.Errorf("%d fields on a voting server (%v)", n, err)
+		t.Errorf("%d fields on a voting server (%v), want 2", n, err)
 	}
 }
 

@@ -9,8 +9,7 @@ import (
 	"retwis/internal/redistest"
 )
 
-// Listen returns if the server refuses PING, as a server does that has lost its master or cannot
-// write its snapshot.
+// Listen returns if the server refuses PING, as a replica does that has lost its master.
 func TestListenEndsOnRefusedPing(t *testing.T) {
 	t.Parallel()
 	client := redistest.Own(t, "replica-serve-stale-data no").Client(t)
@@ -24,6 +23,6 @@ func TestListenEndsOnRefusedPing(t *testing.T) {
 		cancel()
 	}, nil)
 	if !errors.Is(err, context.Canceled) {
-		t.Error(err)
+		t.Errorf("Listen: %v; want Canceled", err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"retwis/internal/redistest"
 )
 
-// A server that does not know a script, because it is new, was restarted or has flushed it, still
+// A server without a script, because it is new, was restarted or has flushed its scripts, still
 // executes a batch in order.
 func TestUnknownScriptsKeepTheOrder(t *testing.T) {
 	t.Parallel()
@@ -48,7 +48,7 @@ func TestUnknownScriptsKeepTheOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range 200 {
 		do("SCRIPT", "FLUSH")
-		// Only some of the scripts are known.
+		// Load only some of the scripts.
 		for _, o := range []*Op{extend("other", "a"), release("other", "a"), acquire("other", "c")} {
 			if rng.IntN(2) == 0 {
 				run(o)
@@ -66,7 +66,7 @@ func TestUnknownScriptsKeepTheOrder(t *testing.T) {
 			t.Fatalf("batch %d: the lock is %q after its release", i, left)
 		}
 		if n, err := client.Do(t.Context(), client.B().Zcard().Key(waitersKey(name)).Build()).AsInt64(); err != nil || n != 0 {
-			t.Fatalf("batch %d: %d are waiting (%v) after all have left", i, n, err)
+			t.Fatalf("batch %d: %d waiters are left (%v)", i, n, err)
 		}
 	}
 }

@@ -8,35 +8,35 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Segments contain the encoded ids, in order, and find each of them.
+// Segments contain the encoded IDs in order. Last and Fill find the IDs.
 func TestSegments(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		ids := Sorted(rapid.SliceOfN(rapid.OneOf(rapid.Int64Range(1, 500), rapid.Int64Range(1, MaxID), rapid.Int64Range(1<<40, 1<<40+1000)), 1, 200).Draw(t, "ids"))
-		most := rapid.SampledFrom([]int{SegmentHeader + 8, SegmentHeader + 40, 8176}).Draw(t, "most")
+		maxSize := rapid.SampledFrom([]int{SegmentHeader + 8, SegmentHeader + 40, 8176}).Draw(t, "max size")
 		var got []int64
-		chunks := Encode(ids, 0, most)
+		chunks := Encode(ids, 0, maxSize)
 		for i, c := range chunks {
 			s, err := ParseSegment(c.Data)
-			if err != nil || len(c.Data) > most {
-				t.Fatalf("%d bytes: %v", len(c.Data), err)
+			if err != nil || len(c.Data) > maxSize {
+				t.Fatalf("a segment of %d bytes, want at most %d: %v", len(c.Data), maxSize, err)
 			}
 			limit := int64(MaxID)
 			if i+1 < len(chunks) {
 				limit = chunks[i+1].Base - 1
 			}
 			if !s.Valid(c.Base, limit) {
-				t.Fatal("a segment is not valid")
+				t.Fatalf("the segment %q is not valid", c.Data)
 			}
 			got = slices.AppendSeq(got, s.IDs)
 			checkSegment(t, s)
 		}
 		if !slices.Equal(got, ids) {
-			t.Fatalf("%v, expected %v", got, ids)
+			t.Fatalf("segments contain %v, want %v", got, ids)
 		}
 		l := ListOf(ids)
 		if !l.Valid(0) || !slices.Equal(l.IDs(), ids) {
-			t.Fatalf("%v, expected %v", l.IDs(), ids)
+			t.Fatalf("the list contains %v, want %v", l.IDs(), ids)
 		}
 	})
 }
@@ -52,7 +52,7 @@ func checkSegment(t *rapid.T, s Segment) {
 		}
 	}
 	if got := s.Last(at); got != want {
-		t.Fatalf("the last id up to %d is %d, expected %d", at, got, want)
+		t.Fatalf("the last ID up to %d is %d, want %d", at, got, want)
 	}
 	low := max(0, at-rapid.Int64Range(0, 300).Draw(t, "width"))
 	if at < low {
@@ -67,7 +67,7 @@ func checkSegment(t *rapid.T, s Segment) {
 	slices.Reverse(got)
 	inside := slices.DeleteFunc(ids, func(id int64) bool { return id < low || id > at })
 	if !slices.Equal(got, inside) {
-		t.Fatalf("from %d to %d: %v, expected %v", low, at, got, inside)
+		t.Fatalf("IDs from %d to %d: %v, want %v", low, at, got, inside)
 	}
 }
 
@@ -80,7 +80,7 @@ func FuzzSegment(f *testing.F) {
 	f.Add("o"+Bytes(MaxID)+strings.Repeat("\xff", 8), int64(MaxID))
 	f.Fuzz(func(t *testing.T, data string, at int64) {
 		if tail, err := ParseTail(data); err == nil && tail.Valid() && tail.String() != data {
-			t.Fatalf("%q", data)
+			t.Fatalf("the tail %q is formatted as %q", data, tail.String())
 		}
 		s, err := ParseSegment(data)
 		if err != nil {
@@ -91,7 +91,7 @@ func FuzzSegment(f *testing.F) {
 		w := NewWindow(low, at)
 		s.Fill(w, low, at)
 		if id := s.Last(at); s.Valid(0, MaxID) && id >= low && w.Last(at) != id {
-			t.Fatalf("%q: the last id up to %d is %d in the segment and %d in the window", data, at, id, w.Last(at))
+			t.Fatalf("%q: the last ID up to %d is %d in the segment and %d in the window", data, at, id, w.Last(at))
 		}
 	})
 }

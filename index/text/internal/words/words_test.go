@@ -9,6 +9,7 @@ import (
 	"retwis/index/text/internal/words"
 )
 
+// split returns the atoms of a text in a language.
 func split(t *testing.T, language, text string) []words.Atom {
 	t.Helper()
 	s, err := words.New(language)
@@ -18,6 +19,7 @@ func split(t *testing.T, language, text string) []words.Atom {
 	return s.Atoms(text)
 }
 
+// plain returns a Splitter without a language.
 func plain(t *testing.T) *words.Splitter {
 	t.Helper()
 	s, err := words.New("")
@@ -57,7 +59,7 @@ func TestAtoms(t *testing.T) {
 			got = append(got, a.Text)
 		}
 		if text := strings.Join(got, " "); text != c.want {
-			t.Errorf("%q has %q, expected %q", c.text, text, c.want)
+			t.Errorf("%q has the atoms %q, want %q", c.text, text, c.want)
 		}
 	}
 }
@@ -77,14 +79,14 @@ func TestTerms(t *testing.T) {
 	} {
 		atoms := split(t, "", c.text)
 		if got := strings.Join(words.Terms(atoms), " "); got != c.terms {
-			t.Errorf("the terms of %q are %q, expected %q", c.text, got, c.terms)
+			t.Errorf("the terms of %q are %q, want %q", c.text, got, c.terms)
 		}
 		var got []string
 		for _, terms := range plain(t).Wanted(atoms) {
 			got = append(got, strings.Join(terms, "|"))
 		}
 		if text := strings.Join(got, " "); text != c.wanted {
-			t.Errorf("%q wants %q, expected %q", c.text, text, c.wanted)
+			t.Errorf("the wanted terms of %q are %q, want %q", c.text, text, c.wanted)
 		}
 	}
 }
@@ -105,7 +107,7 @@ func TestContain(t *testing.T) {
 		{"a", "a b", false},
 	} {
 		if got := words.Contain(split(t, "", c.text), split(t, "", c.phrase)); got != c.want {
-			t.Errorf("%q contains %q: %t", c.text, c.phrase, got)
+			t.Errorf("%q contains %q: %t, want %t", c.text, c.phrase, got, c.want)
 		}
 	}
 }
@@ -124,14 +126,14 @@ func TestStems(t *testing.T) {
 			got = append(got, a.Text+"/"+a.Stem)
 		}
 		if text := strings.Join(got, " "); text != c.want {
-			t.Errorf("%q has the stems %q, expected %q", c.text, text, c.want)
+			t.Errorf("%q has the stems %q, want %q", c.text, text, c.want)
 		}
 	}
 	if _, err := words.New("klingon"); err == nil || !strings.Contains(err.Error(), "english") {
-		t.Error(err)
+		t.Errorf("New(klingon): %v, want error that lists the languages", err)
 	}
 	if len(words.Languages()) != 18 {
-		t.Error(words.Languages())
+		t.Errorf("Languages() = %q, want 18 languages", words.Languages())
 	}
 }
 
@@ -139,14 +141,15 @@ func TestLongWords(t *testing.T) {
 	t.Parallel()
 	atoms := split(t, "", strings.Repeat("ж", 100))
 	if len(atoms) != 1 || len(atoms[0].Text) != words.MaxWord || !utf8.ValidString(atoms[0].Text) {
-		t.Errorf("%+v", atoms)
+		t.Errorf("atoms %+v, want one of %d bytes", atoms, words.MaxWord)
 	}
 	if got := words.Cut("aжж", 4); got != "aж" {
-		t.Errorf("%q", got)
+		t.Errorf("Cut() = %q, want %q", got, "aж")
 	}
 }
 
-// Splitting a word yields the same single word, so that text copied from a document finds it.
+// Every text contains itself, and its terms include the terms wanted for a search for the text, so
+// that text copied from a document finds the document.
 func FuzzAtoms(f *testing.F) {
 	for _, text := range []string{"Don't", "東京都", "👨‍👩‍👧 1️⃣", "3.14.", "à la carte", "ﬁ ½ ㎏", "\xff", "a\u200db", "İstanbul"} {
 		f.Add(text)
