@@ -20,12 +20,11 @@
 //	server := rueidis.ClientOption{InitAddress: []string{"localhost:6379"}}
 //	report, err := bulk.Load(ctx, server, bulk.Options{Do: do}, bulk.From(file))
 //
-// The input is Redis' protocol, commands as typed into redis-cli, a server's snapshot (RDB) or
+// The input is the Redis protocol, commands as typed into redis-cli, a server's snapshot (RDB) or
 // append-only file, CSV, TSV, NDJSON or a JSON array; Load detects the format. For the last four,
-// [Options].Do lists the commands to send per record. [From] turns a reader into an input file,
-// and [AppendOnlyFiles] lists the append-only files of a server. [Emit] converts any of the
-// formats to the protocol without a server. Package bulk/resp writes the protocol from Go values
-// and reads it.
+// [Options].Do lists the commands to send per record. [From] turns a reader into an input file, and
+// [AppendOnlyFiles] lists the append-only files of a server. [Emit] converts any of the formats to
+// the protocol without a server. Package bulk/resp writes the protocol from Go values and reads it.
 //
 // # Guarantees
 //
@@ -38,8 +37,8 @@
 // When a connection breaks, the outcome of commands without a reply is unknown. Load resends them
 // if that is harmless (SET, HSET, SADD, ZADD, DEL, …), and stops with an error that names the
 // command if it is not (INCR, LPUSH, …); see [Options.Resend]. Commands that a server temporarily
-// refuses (LOADING, BUSY, READONLY, …) are resent in their order; if a later command with the
-// same key was executed and cannot be repeated, the refused one fails.
+// refuses (LOADING, BUSY, READONLY, …) are resent in their order; if a later command with the same
+// key was executed and cannot be repeated, the refused command fails.
 //
 // Load translates a snapshot into the commands that create its keys, so a server can load the
 // snapshot of an older or newer server. Each key replaces an existing key with the same name;
@@ -51,7 +50,7 @@
 // servers of a Cluster, and, with several connections, for each command whose keys belong to more
 // than one connection. Memory is bounded by Options.MaxInflight and some buffers, 64 MiB in all for
 // any length of input, plus a few times the size of the largest command or transaction, plus 32
-// bytes per pending message of a consumer group for a stream in a snapshot.
+// bytes per pending entry of a consumer group for a stream in a snapshot.
 //
 // # Limits
 //
@@ -95,9 +94,9 @@ func Load(ctx context.Context, server rueidis.ClientOption, opt Options, files .
 	return newLoader(server, opt).run(ctx, files)
 }
 
-// Emit writes the commands of files to w in Redis' protocol, without a server. With io.Discard as
-// w, Emit only checks the commands. It uses only the options that describe the input, Cluster and
-// OnProgress. The commands of each file start in database 0.
+// Emit writes the commands of files to w in the Redis protocol, without a server. With io.Discard
+// as w, Emit only checks the commands. It uses only the options that describe the input, Cluster
+// and OnProgress. The commands of each file start in database 0.
 func Emit(ctx context.Context, w io.Writer, opt Options, files ...File) (Report, error) {
 	if err := opt.prepareFor(files); err != nil {
 		return Report{}, err

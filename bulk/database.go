@@ -6,7 +6,7 @@ import "retwis/bulk/internal/command"
 type database struct {
 	selected   int
 	known      map[int]bool        // databases that are known to exist
-	selections []command.Selection // SELECTs of the transaction in flight, which is in flight alone
+	selections []command.Selection // SELECTs in the transaction in flight; nothing else is in flight
 }
 
 // selectDB records that all connections have selected a database, which therefore exists.
@@ -18,7 +18,7 @@ func (d *database) selectDB(db int) {
 	d.known[db] = true
 }
 
-// during returns the database in which command number no, which is in flight, is executed.
+// during returns the database in which a command in flight, number no, is executed.
 func (d *database) during(no int64) int {
 	db := d.selected
 	for _, s := range d.selections {

@@ -36,7 +36,7 @@ func emit(ctx context.Context, w io.Writer, files []File, opt Options) (Report, 
 	return count.report(), err
 }
 
-// maxBuffer limits the buffer that is kept after a large command.
+// maxBuffer limits the size of the buffer that is kept after a large command.
 const maxBuffer = 1 << 20
 
 // emitter buffers the commands to be written.

@@ -30,7 +30,7 @@ func (j *judge) stopped() error {
 }
 
 // refused reports whether an error means that item i was not executed and must be resent, to
-// another server or later.
+// another server or later. If so, refused records the redirection or the error in the chunk.
 func (j *judge) refused(from string, c *chunk, i int, text string) bool {
 	var why refusal
 	switch kind, rest, _ := strings.Cut(text, " "); {

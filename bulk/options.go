@@ -23,7 +23,7 @@ type Format = input.Format
 // The input formats.
 const (
 	Auto     = input.Auto     // detected from the first bytes; unrecognized input is rejected
-	RESP     = input.RESP     // Redis' protocol
+	RESP     = input.RESP     // the Redis protocol
 	Commands = input.Commands // one command per line, as typed into redis-cli
 	CSV      = input.CSV      // RFC 4180
 	TSV      = input.TSV      // one record per line, separated by tabs, with \t \n \r \0 \\ escapes
@@ -64,9 +64,9 @@ type Options struct {
 	// Connections is the number of connections to a single server. Default: 1. Commands that
 	// share a key stay in order. A Cluster always has one connection per master.
 	Connections int
-	// MaxInflight limits the bytes that are buffered, or sent and not yet answered. A smaller
-	// value lets the server answer other clients sooner; a larger one is of little use. Default:
-	// 4 MiB; at least 64 KiB.
+	// MaxInflight limits the bytes that are buffered, or sent and not yet answered. A smaller value
+	// lets the server answer other clients sooner; a larger value is of little use. Default: 4 MiB;
+	// at least 64 KiB.
 	MaxInflight int
 	// Rate limits the commands per second. Default: 0, unlimited.
 	Rate int
@@ -99,7 +99,7 @@ type Options struct {
 	// A fault that hides where the next record begins still ends the load, as does a rejected
 	// command in a transaction.
 	BadTo io.Writer
-	// MaxBad limits the number of bad records; one more ends the load. Default: 10,000.
+	// MaxBad limits the number of bad records; a further bad record ends the load. Default: 10,000.
 	MaxBad int
 
 	// Cluster makes Emit reject what a Cluster would reject. Load asks the server instead.

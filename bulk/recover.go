@@ -9,10 +9,10 @@ import (
 	"retwis/internal/sleep"
 )
 
-// run recovers until no command must be resent and slot, the slot of command number no, has an
-// owner. It first waits until all pipes are idle, so that no command overtakes a resent command.
-// The wait takes milliseconds; while the slots of a Cluster move, run is called a few times per
-// second.
+// run resends commands until none is left to resend and slot, to which command number no belongs,
+// has an owner. It first waits until all pipes are idle, so that no command overtakes a resent
+// command. The wait takes milliseconds; while the slots of a Cluster move, run is called a few
+// times per second.
 func (r *recovery) run(ctx context.Context, slot int, no int64) error {
 	s := r.sender
 	began, before := time.Now(), s.answered

@@ -41,8 +41,8 @@ func (u unit) temporarilyRefused() bool {
 	return false
 }
 
-// units returns the held units with any of the wanted flags, or all if wanted is 0, in the order of
-// the input. It leaves out units that were moved into another chunk.
+// units returns the held units with any of the wanted flags, or all held units if wanted is 0, in
+// the order of the input. It leaves out units that were moved into another chunk.
 func (r *recovery) units(wanted itemFlags) []unit {
 	var all []unit
 	for _, c := range r.sender.held {
@@ -80,8 +80,8 @@ func (u unit) refusal() string {
 // effect describes what a unit changes.
 type effect struct {
 	keys []string
-	// all means that the unit may change any key. On a Cluster all is not used, because such a unit
-	// is in flight alone.
+	// all means that the unit may change any key. The field all is not used on a Cluster, where
+	// such a unit is the only one in flight.
 	all        bool
 	repeatable bool
 }
@@ -125,8 +125,8 @@ func (s *effects) conflict(e effect) bool {
 		slices.ContainsFunc(e.keys, func(k string) bool { return s.keys[k] })
 }
 
-// keepOrder marks commands for resending that a server executed although an earlier command with
-// the same key must be resent.
+// keepOrder marks for resending the commands that a server executed although an earlier command
+// with the same key must be resent.
 func (r *recovery) keepOrder() error {
 	all := r.units(0)
 	if err := r.failOvertaken(all); err != nil {
@@ -181,7 +181,7 @@ func (r *recovery) fail(u unit, text string) {
 	r.router.judge.failed(u.c.node, u.c, last, text, u.c.buf[u.c.begin(u.from):u.c.items[last].end])
 }
 
-// releaseDone returns the chunks with nothing left to resend to the pool.
+// releaseDone returns to the pool all chunks that have nothing left to resend.
 func (r *recovery) releaseDone() {
 	s := r.sender
 	s.held = slices.DeleteFunc(s.held, func(c *chunk) bool {

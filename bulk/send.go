@@ -178,7 +178,7 @@ func (s *sender) handle(ev event) {
 	s.passed()
 }
 
-// passed records in the checkpoint up to which number all commands are answered.
+// passed records in the checkpoint the number up to which all commands are answered.
 func (s *sender) passed() {
 	if s.saves != nil {
 		s.saves.passed(s.low())

@@ -27,7 +27,7 @@ type Recent struct {
 
 const kindRecent = "recent"
 
-// maxRecent is the largest cap. Trimming costs as much as the number of items removed.
+// maxRecent is the largest cap. Trimming is O(n) in the number of items removed.
 const maxRecent = 1_000_000
 
 // NewRecent returns the list at a key that keeps the newest max items. It sends nothing to the

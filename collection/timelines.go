@@ -54,7 +54,7 @@ type Timelines struct {
 	merge       script.Script
 }
 
-// maxTimeline is the largest cap: inserting a late ID costs as much as the list is long.
+// maxTimeline is the largest cap: inserting a late ID is O(n) in the length of the list.
 const maxTimeline = 10_000
 
 // maxTimelineID is the largest ID: Lua compares numbers up to it exactly.

@@ -1,11 +1,10 @@
 // Package model stores Go structs in Redis, with indexes, queries and references.
 //
 // Storing a record in a hash is easy. The difficult part is to maintain the sorted sets of its
-// indexes, the hash that reserves an e-mail address for one owner, and the references from
-// other records, and to keep all of these consistent when two writers collide, a writer is
-// killed, or the record expires. In this package each write is one script: the record, the
-// index entries added and removed, and the checks of unique values take effect together or not
-// at all.
+// indexes, the hash that reserves an email address for one owner, and the references from other
+// records, and to keep all of these consistent when two writers collide, a writer is killed, or the
+// record expires. In this package each write is one script: the record, the index entries added and
+// removed, and the checks of unique values take effect together or not at all.
 //
 // New creates a Store from the tags of a struct:
 //

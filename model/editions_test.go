@@ -110,7 +110,7 @@ func editions() []func(testing.TB, rueidis.Client, model.Options) edition {
 	}
 }
 
-// randomCitizen returns a citizen whose e-mail address is rarely that of another citizen.
+// randomCitizen returns a citizen whose email address is rarely that of another citizen.
 func randomCitizen(random *rand.Rand) citizen {
 	c := citizen{
 		Name: string(rune('a' + random.IntN(3))), Email: string(rune('a'+random.IntN(26))) + string(rune('a'+random.IntN(26))) + "@" + string(rune('x'+random.IntN(3))),

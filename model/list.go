@@ -11,8 +11,8 @@ import (
 // return no values, and writes return ErrNotFound.
 type Values struct{ collection }
 
-// List returns a list of a record, by the stored name of the field. It sends no command. For an
-// unknown name, the methods of the result return an error.
+// List returns the list field of a record, given the stored name of the field. It sends no command.
+// For an unknown name, the methods of the result return an error.
 func (s *Store[T]) List(name, id string) *Values {
 	return &Values{newCollection(s.o, "list", name, id)}
 }
@@ -68,8 +68,8 @@ func (v *Values) pop(ctx context.Context, command string) (string, bool, error) 
 	return value, err == nil, wrap(v.t, err)
 }
 
-// Remove removes all occurrences of a value, and returns their number. It searches the whole
-// list: a list of more than 50,000 values returns ErrValue. One script.
+// Remove removes all occurrences of a value, and returns their number. It searches the whole list,
+// and returns ErrValue for a list of more than 50,000 values. One script.
 func (v *Values) Remove(ctx context.Context, value string) (int, error) {
 	if v.err != nil {
 		return 0, wrap(v.t, v.err)
@@ -115,8 +115,8 @@ func (v *Values) Has(ctx context.Context, value string) (bool, error) {
 	return false, wrap(v.t, v.typeError(err))
 }
 
-// All streams the values from first to last, a few hundred per round trip. If values are pushed
-// at the front or removed meanwhile, other values shift, and may occur twice or be missing.
+// All streams the values from first to last, a few hundred per round trip. If values are pushed at
+// the front or removed meanwhile, the other values shift, and may be returned twice or skipped.
 func (v *Values) All(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for from := int64(0); ; from += scanCount {

@@ -59,12 +59,11 @@ func verify(ctx context.Context, t *record.Table, m run.Mode, opt maintain.Optio
 // removes their entries from the dropped indexes, and refuses such writers from then on.
 //
 // Within a second, queries get ErrSchema on an index that is not built yet, or will be dropped;
-// indexes in both declarations stay available. Records that no model wrote are found by their
-// keys, and added to the indexes if Options.Adopt accepts them, in the order of their ids if
-// these come from a counter. Without Adopt the Report counts them as Unknown, and the first
-// Migrate with keys older than the model returns ErrUnknown before the indexes count as built.
-// Finally, the keys of indexes that are no longer declared are deleted, except those named in
-// Options.Keys.
+// indexes in both declarations stay available. Records that no model wrote are found by their keys,
+// and added to the indexes if Options.Adopt accepts them, in the order of their ids if these come
+// from a counter. Without Adopt the Report counts them as Unknown, and the first Migrate with keys
+// older than the model returns ErrUnknown before the indexes count as built. Finally, the keys of
+// indexes that are no longer declared are deleted, except keys named in Options.Keys.
 //
 // If an index becomes unique and two records have the same value, the record created first owns
 // the value. Among records of different partitions, or records that no model wrote, the record

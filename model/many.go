@@ -47,10 +47,10 @@ func (e *ManyError) Unwrap() []error {
 }
 
 // CreateMany writes new records, and returns them with their ids and versions. Each record is
-// written or refused independently, as by Create: if some are refused, the error is a
-// *ManyError, and their positions in the result hold the original records. After an error that
-// does not concern a single record, such as a lost connection, records not yet sent are refused
-// with the same error; those in flight may have been written.
+// written or refused independently, as by Create: if some are refused, the error is a *ManyError,
+// and their positions in the result hold the original records. After an error that does not concern
+// a single record, such as a lost connection, records not yet sent are refused with the same error;
+// records in flight may have been written.
 //
 // Each record is one script, and 200 scripts, or 512 kB, are sent in one pipeline. Within a
 // partition, records that get new ids are created in the order of the slice. Counter ids of

@@ -222,8 +222,9 @@ func (m *Model) Repair(ctx context.Context, opt maintain.Options) (Report, error
 	return verify(ctx, m.adopting(m.t), run.Repair, opt)
 }
 
-// Migrate is like Store.Migrate, for the declaration of the last New that differs from the one
-// in force. It returns ErrSchema if a computed index must be built, which requires the Go type.
+// Migrate is like Store.Migrate, for the declaration of the last New that differs from the
+// declaration in force. It returns ErrSchema if a computed index must be built, which requires the
+// Go type.
 func (m *Model) Migrate(ctx context.Context, opt maintain.Options) (Report, error) {
 	t, err := m.migration(ctx)
 	if err != nil {

@@ -35,7 +35,7 @@ func (m *Members) Remove(ctx context.Context, members ...string) (int, error) {
 // Clear removes all members: one script.
 func (m *Members) Clear(ctx context.Context) error { return m.clear(ctx) }
 
-// Replace replaces all members in one script: no reader sees a mixture of old and new ones. It
+// Replace replaces all members in one script: no reader sees a mixture of old and new members. It
 // accepts at most 5,000 members of 512 kB in total, and otherwise returns ErrValue: for larger
 // sets, call Clear and add the members in steps.
 func (m *Members) Replace(ctx context.Context, members ...string) error {

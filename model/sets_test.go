@@ -211,7 +211,7 @@ func TestSetOfAnotherType(t *testing.T) {
 	})
 }
 
-// mustGetBy returns the citizen with an e-mail address.
+// mustGetBy returns the citizen with an email address.
 func mustGetBy(t testing.TB, citizens *model.Store[citizen], email string) citizen {
 	t.Helper()
 	c, err := citizens.GetBy(t.Context(), "email", email)

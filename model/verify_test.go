@@ -402,8 +402,8 @@ func TestVerifyWaitsForSlowWriters(t *testing.T) {
 	}
 }
 
-// revoking is a client that revokes the first claim of an e-mail address, like another process
-// that considers the claim abandoned.
+// revoking is a client that revokes the first claim of an email address, like another process that
+// considers the claim abandoned.
 type revoking struct {
 	rueidis.Client
 	d    *damager

@@ -24,10 +24,10 @@
 //
 // An event takes Per/Rate of time. The stored number is the theoretical arrival time (TAT): the
 // moment at which all earlier events will have been worked off. An event is allowed if it moves the
-// TAT to at most Burst × Per/Rate ahead of the present; only then is the TAT moved. In any span of
-// time t, at most Burst + t × Rate/Per events are allowed. A caller who waits for RetryAfter each
-// time is allowed that many events, except for rounding: Per/Rate is rounded up to whole
-// microseconds, which is 1% at 10,000 events per second, and less at lower rates.
+// TAT to at most Burst × Per/Rate in the future; only then is the TAT moved. In any span of time t,
+// at most Burst + t × Rate/Per events are allowed. A caller who waits for RetryAfter each time is
+// allowed that many events, except for rounding: Per/Rate is rounded up to whole microseconds,
+// which is 1% at 10,000 events per second, and less at lower rates.
 //
 // A key has one TAT. If the same key is used with another limit, the earlier events count toward
 // that limit, too: before a smaller limit allows an event, earlier events may have to be worked

@@ -92,7 +92,7 @@ func (l Limit) interval() int64 {
 	return (int64(l.Per) + divisor - 1) / divisor
 }
 
-// span returns how far the TAT may be ahead of the present, in microseconds.
+// span returns how far the theoretical arrival time (TAT) may be in the future, in microseconds.
 func (l Limit) span() int64 { return l.interval() * int64(l.burst()) }
 
 func (l Limit) check() error {

@@ -227,7 +227,7 @@ func (l *Limiter) bySlot(checks []Check) [][]int {
 	return groups
 }
 
-// take decides on the checks of a group. It also returns how far each TAT is ahead of the present.
+// take decides on the checks of a group. It also returns how far each TAT is in the future.
 func (l *Limiter) take(ctx context.Context, checks []Check, group []int) (ahead []int64, allowed bool, err error) {
 	names := make([]string, len(group))
 	args := make([]string, 0, 2*len(group))
@@ -305,7 +305,7 @@ func strictest(current Result, checks []Check, group []int, ahead []int64, allow
 	return current
 }
 
-// result returns the decision of one limit. ahead is how far its TAT is ahead of the present.
+// result returns the decision of one limit. ahead is how far its TAT is in the future.
 func (c Check) result(ahead int64, allowed bool) Result {
 	r := Result{
 		Allowed:    allowed,

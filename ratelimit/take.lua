@@ -1,10 +1,10 @@
 -- Takes from several limits: from all of them, or from none.
 -- KEYS      the limits: each holds the theoretical arrival time (TAT) in microseconds, a dot,
---           and how far the limit that last moved the TAT lets it be ahead of the present
--- ARGV      for each limit: how far the TAT may be ahead of the present, and how far the
+--           and how far in the future the limit that last moved the TAT lets it be
+-- ARGV      for each limit: how far the TAT may be in the future, and how far the
 --           event moves the TAT, in microseconds; 0 takes nothing
 -- Reply     1 if the event is allowed, otherwise 0; then, for each limit, how far its TAT is
---           ahead of the present now, in microseconds. FOREIGN and the key if a key holds
+--           in the future now, in microseconds. FOREIGN and the key if a key holds
 --           something else; then nothing is written
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]

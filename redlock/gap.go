@@ -34,7 +34,7 @@ type gaps struct {
 
 type gapSlot struct {
 	last      atomic.Int64 // when the name was last left free
-	handovers atomic.Int64 // number of handovers since
+	handovers atomic.Int64 // number of handovers since then
 	shared    atomic.Int64 // when another library was last seen to hold the name
 }
 

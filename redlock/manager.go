@@ -7,8 +7,8 @@
 // unreachable. This package asks N independent servers
 // (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/): a client holds a lock
 // if a majority of the servers, N/2+1, granted it, for the part of the time to live (TTL) that is
-// left when the last server of the majority answers. Five servers tolerate the loss of any two. One
-// server works the same way.
+// left when the last server of the majority answers. Five servers tolerate the loss of any two. A
+// single server also works, but tolerates no loss.
 //
 // # Example
 //
@@ -20,10 +20,10 @@
 //
 // # Guarantees
 //
-// Safety: mutual exclusion holds as long as the clocks of servers and clients run at the same
-// speed to within Options.Drift, and no server loses a lock. A restarted server does not vote while
-// a lock that it has lost may still be alive (delayed restart); this time is measured with
-// monotonic clocks.
+// Safety: mutual exclusion holds as long as the clocks of servers and clients run at the same speed
+// to within Options.Drift, and no server loses a lock. A restarted server does not vote while a
+// lock that it has lost may still be held (delayed restart); this time is measured with monotonic
+// clocks.
 //
 // Liveness: if a holder dies, its names are free after the TTL. A server that does not answer
 // delays no client. Waiting clients get the lock in order of arrival; a release notifies the next
@@ -38,8 +38,7 @@
 // Lock on a free name and Unlock take one round trip each, to all servers at once; the slowest
 // server of the majority decides. A turn within the process takes no round trip. Fencing takes a
 // second round trip only after a failure. Concurrent requests to one server are sent in one batch.
-// A Manager has one goroutine and one connection per server, and one more of each after the first
-// wait.
+// A Manager has one goroutine and one connection per server, and after the first wait two of each.
 //
 // On the servers, a lock is a plain string with the name itself as key, so locks of this package
 // and of any other Redlock client exclude each other. A name with waiters has a queue in

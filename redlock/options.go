@@ -21,8 +21,8 @@ type Options struct {
 	// at most a quarter of the TTL.
 	NodeTimeout time.Duration
 	// RetryMin and RetryMax bound the random, growing pause between two attempts of a Lock that
-	// waits. A release notifies the next waiter immediately, so the pauses matter only if that
-	// message is lost, the holder dies, or the holder is a client of another library. Defaults
+	// waits. A release notifies the next waiter immediately, so the pauses matter only if the
+	// notification is lost, the holder dies, or the holder is a client of another library. Defaults
 	// 10 ms and 250 ms.
 	RetryMin, RetryMax time.Duration
 	// Drift is subtracted from the time that a lock is valid, to allow for clocks that do not run
@@ -105,8 +105,8 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// grantTime returns how long a lock that was granted to a waiter is kept for it: a few round trips,
-// so that a dead waiter delays the other waiters only briefly.
+// grantTime returns how long a lock that was granted to a waiter is kept for this waiter: a few
+// round trips, so that a dead waiter delays the other waiters only briefly.
 func (o Options) grantTime() time.Duration {
 	return min(max(10*o.NodeTimeout, 10*time.Millisecond), o.TTL)
 }

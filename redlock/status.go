@@ -33,7 +33,7 @@ type ServerStatus struct {
 	Node        string        // address of the server
 	Votes       bool          // the server answers and grants locks
 	Since       time.Time     // when the server started to vote, by its clock; zero: unknown
-	Quarantined time.Duration // remaining time without a vote, because the server may have lost locks
+	Quarantined time.Duration // remaining quarantine: the server may have lost locks
 	LongestTTL  time.Duration // longest TTL on record on the server; zero: none
 	Holder      Holder        // holder of the name; zero: the name is free
 	Foreign     bool          // another library or program wrote the value: Break rejects it

@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// Encoder writes commands in Redis' protocol, for bulk.Load and "redis-cli --pipe".
+// Encoder writes commands in the Redis protocol, for bulk.Load and "redis-cli --pipe".
 //
 // An Encoder buffers 64 KiB; call Flush after the last command.
 type Encoder struct {

@@ -20,7 +20,8 @@ func (f *Frame) Len() int { return len(f.args) }
 // Arg returns argument i, valid as long as Raw. Argument 0 is the command's name.
 func (f *Frame) Arg(i int) []byte { return f.raw[f.args[i].start:f.args[i].end] }
 
-// RawFrom returns the encoded arguments starting with number i.
+// RawFrom returns the encoded arguments from argument i on. RawFrom(0) is Raw, including the
+// header.
 func (f *Frame) RawFrom(i int) []byte {
 	if i == 0 {
 		return f.raw

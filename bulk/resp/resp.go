@@ -1,16 +1,16 @@
-// Package resp writes and reads commands in Redis' protocol (RESP).
+// Package resp writes and reads commands in the Redis protocol (RESP).
 //
-// A file in this format is the fastest input for mass insertion: [Encoder] generates one from Go
-// values; "redis-cli --pipe" and retwis/bulk send it. [Scanner] reads such a stream and checks
-// each command completely before returning it, so a program that forwards commands never forwards
-// an incomplete command. An append-only file of a server has the same format.
+// A file in this format is the fastest input for mass insertion: [Encoder] generates such a file
+// from Go values; "redis-cli --pipe" and retwis/bulk send it. [Scanner] reads such a stream and
+// checks each command completely before returning it, so a program that forwards commands never
+// forwards an incomplete command. An append-only file of a server has the same format.
 //
 // Encoder and Scanner do not allocate memory per command.
 package resp
 
 import "strconv"
 
-// keepBuffer limits the buffer that is kept after a large command.
+// keepBuffer limits the size of the buffer that is kept after a large command.
 const keepBuffer = 1 << 20
 
 // InputError describes a fault in an input and its position.

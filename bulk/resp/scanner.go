@@ -14,7 +14,7 @@ const (
 	maxLen     = 512 << 20     // the default of proto-max-bulk-len
 )
 
-// Scanner reads commands from a stream in Redis' protocol. Each command it returns is complete
+// Scanner reads commands from a stream in the Redis protocol. Each command it returns is complete
 // and well formed, even if the stream is truncated or damaged.
 //
 // A Scanner needs 256 KiB of memory, or a small multiple of the size of the largest command. A

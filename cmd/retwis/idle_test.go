@@ -37,7 +37,7 @@ func wantNotTaken(b *socialtest.Bundle) {
 	}
 }
 
-// Doctor checks the mail server but does not send queued mails: their links would use the
+// Doctor checks the mail server but does not send queued emails: their links would use the
 // --base-url of doctor.
 func TestDoctorSendsNoMails(t *testing.T) {
 	t.Parallel()

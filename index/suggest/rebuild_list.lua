@@ -19,7 +19,7 @@ elseif n <= SCAN_LIMIT then
 end
 
 local best = {}
-local threshold, highest -- the highest threshold, and its prefix
+local threshold, highest -- the highest threshold, and the prefix whose list has it
 
 -- addList adds the terms of the list of a longer prefix to best.
 local function addList(child, list)

@@ -17,7 +17,7 @@
 -- ARGV[14]     maximum number of ids of a rare term
 -- ARGV[15]     number of ids at which a tail must be sealed
 -- ARGV[16]     maximum size of a segment in bytes
--- ARGV[17]     size of the list of words up to which rare words are listed, too
+-- ARGV[17]     rare words are listed, too, while the list of words is shorter than this
 -- ARGV[18]     number of terms that are new in the document
 -- ARGV[19]     number of terms of the document; the remaining terms are to be removed
 -- ARGV[20]…    terms
@@ -48,6 +48,7 @@ local expected, record, stride = ARGV[11], ARGV[12], tonumber(ARGV[13])
 local maxRare, maxTail, maxSegment = 8 * ARGV[14], header + 8 * ARGV[15], tonumber(ARGV[16])
 local added, all = tonumber(ARGV[18]), tonumber(ARGV[19])
 local terms = #ARGV - 19
+-- Lengths of a tail at which the level of its word has just grown: 32, 256 and 2,048 ids.
 local crossing = {[header + 8 * 32] = true, [header + 8 * 256] = true, [header + 8 * 2048] = true}
 local reply = {'ok'}
 
@@ -108,7 +109,7 @@ local function recount(t, i, tail, change)
 	relist(t.list, ARGV[19 + i], magnitude(tail), sealed > 0 and sealed or ids)
 end
 
--- mustSeal adds a tail that is too long to the reply.
+-- mustSeal adds the number of a term to the reply if the tail of the term must be sealed.
 local function mustSeal(t, i, length)
 	if length >= maxTail then
 		reply[#reply + 1] = t.number * terms + i

@@ -13,7 +13,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// If a site's mail server is removed, queued mails are dropped once they have expired.
+// If a site's mail server is removed, queued emails are dropped once they have expired.
 func TestMailServerRemoved(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)

@@ -78,7 +78,7 @@ type Options struct {
 	// posts with pictures are not deleted completely.
 	Media files.Store
 
-	// Mail sends the mails of the site. Default: users have no addresses and get no mails.
+	// Mail sends the emails of the site. Default: users have no addresses and get no emails.
 	Mail *mail.Server
 
 	// MediaQuota limits the size of a user's pictures in bytes. Default: 1 GiB.

@@ -1,5 +1,5 @@
-// Package mail sends mails through the mail server of the site: in plain text, and over TLS
-// unless that server is on the same machine.
+// Package mail sends emails through the site's mail server: in plain text, and over TLS unless that
+// server is on the same machine.
 package mail
 
 import (
@@ -27,23 +27,23 @@ import (
 )
 
 const (
-	// dialTimeout limits connecting, and sendTimeout the whole transmission of a mail.
+	// dialTimeout limits connecting, and sendTimeout the whole transmission of an email.
 	dialTimeout = 10 * time.Second
 	sendTimeout = 30 * time.Second
 )
 
-// ErrRefused means that a server rejects the mail permanently, for example because the address
+// ErrRefused means that a server rejects the email permanently, for example because the address
 // does not exist.
 var ErrRefused = errors.New("mail: permanently refused")
 
-// ErrDeferred means that a server does not accept this mail now, but may accept other mails.
+// ErrDeferred means that a server does not accept this email now, but may accept other emails.
 var ErrDeferred = errors.New("mail: temporarily refused")
 
 // Server is a mail server and the site that sends through it. It is safe for concurrent use.
 type Server struct {
 	host, user, password string
 	port                 int
-	implicit, local      bool // TLS from the first byte; no TLS
+	implicit, local      bool // implicit: TLS from the first byte; local: same machine, no TLS
 	from                 string
 	base                 *url.URL
 
@@ -51,9 +51,9 @@ type Server struct {
 }
 
 // Open returns the mail server at an address such as smtp://user:password@host:587, without
-// connecting: see Check. smtps:// uses TLS from the first byte; smtp:// uses STARTTLS, or no TLS
-// on the same machine. The parameter from is the sender. base is the public address of the site,
-// to which the links in mails lead. Errors never contain the password.
+// connecting: see Check. smtps:// uses TLS from the first byte; smtp:// uses STARTTLS, or no TLS on
+// the same machine. The parameter from is the sender. base is the public address of the site, to
+// which the links in emails lead. Errors never contain the password.
 func Open(address, base string) (*Server, error) {
 	site, err := url.Parse(base)
 	if err != nil || site.Scheme != "http" && site.Scheme != "https" || site.Hostname() == "" || strings.Trim(site.Path, "/") != "" || site.RawQuery != "" || site.User != nil {
@@ -135,18 +135,18 @@ func IsAddress(text string) bool {
 	})
 }
 
-// Message is a mail. Control characters are kept out of its headers.
+// Message is an email. Control characters in its header fields are replaced by spaces.
 type Message struct {
 	Site        string // name of the sender
 	To          string
 	Subject     string
 	Text        string
-	Unsubscribe string // link that ends mails like this one; may be empty
+	Unsubscribe string // link that unsubscribes from emails of this kind; may be empty
 }
 
-// Send sends a mail. It returns ErrRefused if retrying is pointless, and ErrDeferred if only this
-// mail has to wait. Errors never contain the address, or the server's response, which may repeat
-// the address. After an error the mail may have arrived nevertheless.
+// Send sends an email. It returns ErrRefused if retrying is pointless, and ErrDeferred if only this
+// email has to wait. Errors never contain the address, or the server's response, which may repeat
+// the address. After an error the email may have arrived nevertheless.
 func (s *Server) Send(ctx context.Context, m Message) error {
 	if !IsAddress(m.To) {
 		return fmt.Errorf("%w: no address", ErrRefused)
@@ -165,7 +165,7 @@ func (s *Server) Send(ctx context.Context, m Message) error {
 	msg.SetBodyString(gomail.TypeTextPlain, m.Text)
 	err := s.withClient(ctx, func(ctx context.Context, c *gomail.Client) error { return c.DialAndSendWithContext(ctx, msg) })
 	if msg.IsDelivered() {
-		return nil // after a later failure, the mail must not be sent again
+		return nil // after a later failure, the email must not be sent again
 	}
 	return err
 }
@@ -241,7 +241,8 @@ func (s *Server) options(dial gomail.DialContextFunc) []gomail.Option {
 	return all
 }
 
-// translate translates an error into one of this package's errors, without the server's response.
+// translate marks the rejection of an email with ErrRefused or ErrDeferred, and omits the server's
+// response from all errors.
 func (s *Server) translate(err error) error {
 	var refused *gomail.SendError
 	var reply *textproto.Error
@@ -264,10 +265,10 @@ func (s *Server) translate(err error) error {
 	case errors.As(err, &network) && network.Timeout():
 		return fmt.Errorf("mail: %s did not answer in time", s)
 	}
-	return fmt.Errorf("mail: %s: %w", s, err) // an error before the mail
+	return fmt.Errorf("mail: %s: %w", s, err) // an error before the email was sent
 }
 
-// aboutMail lists the steps at which a rejection concerns the mail and not this site.
+// aboutMail lists the steps at which a rejection concerns the email and not this site.
 var aboutMail = []gomail.SendErrReason{gomail.ErrSMTPRcptTo, gomail.ErrSMTPData, gomail.ErrSMTPDataClose}
 
 // line returns text as one line, for a header.

@@ -61,7 +61,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// Send delivers a mail unchanged after a log-in. Only a local server needs no encryption.
+// Send delivers an email unchanged after a log-in. Only a local server needs no encryption.
 func TestSend(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"local", "STARTTLS", "TLS"} {
@@ -136,7 +136,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// Send returns ErrRefused for a permanent rejection of the mail and ErrDeferred for a temporary
+// Send returns ErrRefused for a permanent rejection of the email and ErrDeferred for a temporary
 // rejection. Errors do not contain the text of the server's response.
 func TestRefused(t *testing.T) {
 	t.Parallel()

@@ -13,7 +13,7 @@
 // The subdirectories have one subject each, with its rules and its storage:
 //
 //   - accounts: sign-up, invitations, profiles, and account deletion. auth: sessions,
-//     log-ins, passwords, second factors. email: addresses, and mails to them.
+//     log-ins, passwords, second factors. email: addresses, and emails to them.
 //   - people: follows, mutes, blocks, followers in common, suggestions of people to follow,
 //     lists of people.
 //   - posts: posts, replies, reposts, likes, bookmarks, tags, conversations, and the fan-out

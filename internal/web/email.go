@@ -24,7 +24,7 @@ func (h *handlers) showEmail(req *request.Request, status int, page view.EmailSe
 }
 
 // setEmail sets the address of the session user. A successful password attempt is not given back,
-// because it sends a mail.
+// because it sends an email.
 func (h *handlers) setEmail(req *request.Request) error {
 	if err := req.Allow(limits.Password); err != nil {
 		return err

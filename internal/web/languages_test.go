@@ -216,7 +216,7 @@ func TestPostInLanguages(t *testing.T) {
 	ada.in("en", path).want(200, `aria-label="Undo like, 1 like"`)
 }
 
-// Mails are in the language that the user had when setting the address.
+// Emails are in the language that the user had when setting the address.
 func TestMailInLanguage(t *testing.T) {
 	t.Parallel()
 	s, mails := mailing(t, app.Options{})

@@ -208,7 +208,7 @@ func (s *Server) routes() []route {
 	t.add("POST /settings/import", login(limited(limits.Profile, h.beginImport)))
 	t.add("POST /settings/import/stop", login(limited(limits.Profile, h.stopImport)), request.ImportPath)
 
-	// Addresses in mails. A site without a mail server has none of these pages, but still treats
+	// Addresses in emails. A site without a mail server has none of these pages, but still treats
 	// the addresses as secret.
 	if !app.Email.IsOn() {
 		t.guard = func(request.Page) request.Page { return missing }

@@ -93,7 +93,7 @@ func (h *handlers) signUp(req *request.Request) error {
 	return h.showSignUp(req, http.StatusUnprocessableEntity, form)
 }
 
-// keepAddress sets the e-mail address from the sign-up form on a new account. If that fails, the
+// keepAddress sets the email address from the sign-up form on a new account. If that fails, the
 // account remains.
 func (h *handlers) keepAddress(req *request.Request, user social.User, password, address string) {
 	if address == "" || !h.app.Email.IsOn() {

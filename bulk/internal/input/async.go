@@ -87,7 +87,8 @@ func (a *async) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Wait returns a Waiter that calls before, and then waits for the block or the end of ctx.
+// Wait returns a Waiter that first calls the function before, and then waits for the next block or
+// the end of ctx.
 func Wait(ctx context.Context, before func() error) Waiter {
 	return func(blocks <-chan Block) (Block, error) {
 		if err := before(); err != nil {

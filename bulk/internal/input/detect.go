@@ -10,7 +10,7 @@ import (
 )
 
 // detect returns the format of an input from its first bytes. The fallback is typed commands;
-// linesSource checks that the input looks like them.
+// linesSource checks that the input looks like typed commands.
 func detect(head []byte, records bool) Format {
 	head = trimHead(head)
 	line, _, _ := bytes.Cut(head, []byte("\n"))
@@ -69,7 +69,7 @@ func checkTyped(head []byte) error {
 	return nil
 }
 
-// notTyped returns why a line is not a typed command, or nil. Zero bytes are blanks, as in
+// notTyped returns why a line is not a typed command, or nil. NUL bytes are blanks, as in
 // redis-cli; but if the format was guessed, they show that the input is not text.
 func notTyped(line []byte, guessed bool) error {
 	trimmed := bytes.TrimSpace(line)

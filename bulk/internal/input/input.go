@@ -1,4 +1,4 @@
-// Package input reads commands from Redis' protocol, append-only files, snapshots, commands as
+// Package input reads commands from the Redis protocol, append-only files, snapshots, commands as
 // typed into redis-cli, CSV, TSV and JSON, compressed or not.
 package input
 
@@ -358,7 +358,7 @@ func (in *Input) End() (Where, bool) {
 	return Where{pos, in.Number, in.Base, in.Format, in.Columns}, ok
 }
 
-// passed records that no further commands come before an offset of the current file.
+// passed records that no further command starts before an offset of the current file.
 func (in *Input) passed(offset int64) {
 	if in.Digest != nil {
 		in.Digest.reach(in.Base+offset, false)

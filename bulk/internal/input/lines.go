@@ -79,7 +79,7 @@ func (s *linesSource) Next(f *resp.Frame) (Place, error) {
 				return at, &resp.InputError{Line: at.Line, Offset: at.Offset, Msg: err.Error()}
 			}
 		}
-		if len(words) == 0 { // only zero bytes, which a crash may leave at the end of a file
+		if len(words) == 0 { // only NUL bytes, which a crash may leave at the end of a file
 			continue
 		}
 		s.begun = true

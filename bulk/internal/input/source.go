@@ -36,7 +36,7 @@ type Place struct {
 	Line   int64 // first line of the record; 0 for inputs without lines
 	Record int64 // number of the record, starting at 1; 0 for inputs without records
 	Offset int64 // offset of the first byte in the file
-	InKey  bool  // the command belongs to a key of a snapshot whose commands can be repeated together
+	InKey  bool  // restores a key of a snapshot; all commands of the key can be resent together
 	Again  bool  // the command can be repeated, along with its transaction
 	File   int   // number of the file, starting at 0
 	Total  int64 // Offset, counted from the start of the first file
@@ -86,7 +86,7 @@ type Options struct {
 	// Database, if set, is the only database of a snapshot to read.
 	Database *int
 
-	passed func(offset int64) // set by Input; nil: not needed
+	passed func(offset int64) // called when no further command starts before offset; may be nil
 }
 
 // Start is where a load resumes according to a checkpoint.
@@ -100,7 +100,7 @@ type BadRecord struct {
 	resp.InputError
 	Record int64
 	Text   []byte // the record, or nil for a key
-	Key    []byte // key of a snapshot
+	Key    []byte // the key, if the input is a snapshot
 	DB     int    // database of the key
 }
 

@@ -12,7 +12,7 @@ const (
 	bufferSize = 256 << 10
 	// maxString is the longest command argument that a server accepts by default.
 	maxString = 512 << 20
-	// maxKept limits the buffers that are kept after a large value.
+	// maxKept limits the size of a buffer that is reused.
 	maxKept = 1 << 20
 )
 
@@ -69,7 +69,8 @@ func (b *buffer) fill(n int) bool {
 	return true
 }
 
-// next returns the next n bytes, valid until the following call. n is small.
+// next returns the next n bytes, valid until the following call. n must not exceed the size of the
+// buffer.
 func (b *buffer) next(n int) []byte {
 	if b.end-b.pos < n && !b.fill(n) {
 		return make([]byte, n)

@@ -2,7 +2,7 @@
 // commands that a server writes into an append-only file without a snapshot.
 //
 // A Reader reads one element at a time: it needs memory for the largest element, for a packed
-// string of elements (a few KB), and 32 bytes per pending message of a consumer group.
+// string of elements (a few KB), and 32 bytes per pending entry of a consumer group.
 package rdb
 
 import (
@@ -22,14 +22,14 @@ const Version = 12
 type Options struct {
 	// Offset is the offset of the snapshot in the input.
 	Offset int64
-	// Now determines which keys and fields have expired. They are left out.
+	// Now determines which keys and fields have expired. Expired keys and fields are left out.
 	Now time.Time
 	// Redis6 creates streams without features that servers before 7.0 do not support.
 	Redis6 bool
 	// Database, if set, is the only database whose keys are read. SELECT commands and data that
 	// belongs to no database, such as functions and module data, are left out.
 	Database *int
-	// Passed, if set, is called with offsets before which no further commands come.
+	// Passed, if set, is called with an offset when no further command starts before it.
 	Passed func(offset int64)
 }
 
@@ -146,7 +146,7 @@ func (r *Reader) Keys() int64 { return r.keys }
 // Expired returns the number of keys that were left out because they had expired.
 func (r *Reader) Expired() int64 { return r.expired }
 
-// InKey reports whether the current command belongs to a key. All commands of a key can be repeated
+// InKey reports whether the current command belongs to a key. All commands of a key can be resent
 // together.
 func (r *Reader) InKey() bool { return r.begun }
 

@@ -18,23 +18,23 @@ type stream struct {
 	kind   byte
 	nodes  uint64 // number of packed strings to read
 	packed packed
-	master id       // the IDs of the messages of packed are relative to it
-	fields [][]byte // fields shared by most messages of packed
-	added  int64    // number of messages so far
+	master id       // the IDs of the entries of packed are relative to it
+	fields [][]byte // fields shared by most entries of packed
+	added  int64    // number of entries so far
 	size   int      // size of the commands of the current batch
 	begun  bool     // the commands that create the stream were created
 
 	groups    uint64
 	group     []byte
-	pending   []pending // pending messages of the group, by ID
+	pending   []pending // pending entries of the group, by ID
 	consumers uint64
 
 	consumer []byte
-	acks     uint64 // number of unread pending messages of the consumer
+	acks     uint64 // number of unread pending entries of the consumer
 	claims   []pending
 }
 
-// pending is a message that was delivered but not acknowledged.
+// pending is an entry that was delivered but not acknowledged.
 type pending struct {
 	id
 	time  int64
@@ -51,7 +51,7 @@ func addID(f *resp.Frame, i id) {
 	f.Add(strconv.AppendUint(append(strconv.AppendUint(text[:0], i.ms, 10), '-'), i.seq, 10))
 }
 
-// openStream starts reading a stream: first its messages, then its groups with their consumers.
+// openStream starts reading a stream: first its entries, then its groups with their consumers.
 func (r *Reader) openStream(kind byte) {
 	s := &r.stream
 	*s = stream{kind: kind, pending: s.pending[:0], claims: s.claims[:0], group: s.group, consumer: s.consumer}
@@ -59,9 +59,9 @@ func (r *Reader) openStream(kind byte) {
 	r.state = inEntries
 }
 
-// entries creates the commands that add some messages. The commands of a stream with few messages
+// entries creates the commands that add some entries. The commands of a stream with few entries
 // form a transaction that can be repeated. The commands of a longer stream cannot be repeated,
-// because no command removes the newest messages.
+// because no command removes the newest entries.
 func (r *Reader) entries() {
 	s := &r.stream
 	first := !s.begun
@@ -108,7 +108,7 @@ func (r *Reader) setID(last id, added int64, removed id) {
 	addID(f, removed)
 }
 
-// nextEntry reads a message, or the start of a packed string of messages. It returns false at the
+// nextEntry reads an entry, or the start of a packed string of entries. It returns false at the
 // end.
 func (r *Reader) nextEntry() bool {
 	s := &r.stream
@@ -128,7 +128,7 @@ func (r *Reader) nextEntry() bool {
 	return true
 }
 
-// node opens the next packed string of messages, and reads it up to the first message.
+// node opens the next packed string of entries, and reads it up to the first entry.
 func (r *Reader) node() {
 	s := &r.stream
 	key := r.appendText(r.values.data[:0])
@@ -142,8 +142,8 @@ func (r *Reader) node() {
 	s.master = id{binary.BigEndian.Uint64(key), binary.BigEndian.Uint64(key[8:])}
 	r.blob = r.appendText(reuse(r.blob))
 	s.packed.open(listpack, r.blob)
-	s.packedInt() // number of messages
-	s.packedInt() // number of deleted messages
+	s.packedInt() // number of entries
+	s.packedInt() // number of deleted entries
 	s.fields = s.fields[:0]
 	for n := s.packedInt(); n > 0 && !s.packed.bad; n-- {
 		field, ok := s.packed.next()
@@ -164,7 +164,7 @@ func (s *stream) packedInt() int64 {
 	return n
 }
 
-// entry reads a message and creates the command that adds it.
+// entry reads an entry and creates the command that adds it.
 func (r *Reader) entry(text []byte) {
 	const deleted, sameFields = 1, 2
 	s, v := &r.stream, &r.values
@@ -204,15 +204,15 @@ func (r *Reader) entry(text []byte) {
 	s.size += len(f.Raw())
 }
 
-// endOfEntries reads the data after the messages.
+// endOfEntries reads the data after the entries.
 func (r *Reader) endOfEntries() {
 	s := &r.stream
-	r.number() // number of messages
+	r.number() // number of entries
 	last := r.id()
 	var removed id
 	added := uint64(s.added)
 	if s.kind != typeStream1 {
-		r.id() // ID of the first message
+		r.id() // ID of the first entry
 		removed = r.id()
 		added = r.number()
 	}
@@ -285,7 +285,7 @@ func (r *Reader) groupCommand(what string, n int) *resp.Frame {
 	return f
 }
 
-// consumer creates the next consumer, or claims some messages for the current consumer.
+// consumer creates the next consumer, or claims some entries for the current consumer.
 func (r *Reader) consumer() {
 	s := &r.stream
 	if s.acks == 0 {
@@ -326,7 +326,7 @@ func (r *Reader) consumer() {
 	}
 }
 
-// claim creates the command that makes the messages in claims pending.
+// claim creates the command that makes the entries in claims pending.
 func (r *Reader) claim() {
 	s := &r.stream
 	if len(s.claims) == 0 {

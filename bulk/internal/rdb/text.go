@@ -92,7 +92,8 @@ func (r *Reader) decompress(dst []byte) []byte {
 	return dst
 }
 
-// tooLong skips a string that does not fit into a command.
+// tooLong skips a string that is too long for an argument, and marks the key as one that cannot be
+// loaded.
 func (r *Reader) tooLong(stored, size uint64) {
 	r.in.skip(stored)
 	r.fault("it has a string of " + strconv.FormatUint(size, 10) + " bytes; by default a server accepts at most 512 MiB in a command")
@@ -187,7 +188,7 @@ func appendLZF(dst, packed []byte, size int) ([]byte, bool) {
 	return dst, len(dst)-begin == size
 }
 
-// id is the ID of a stream message.
+// id is the ID of a stream entry.
 type id struct{ ms, seq uint64 }
 
 // rawID reads an ID of 16 bytes.

@@ -276,7 +276,7 @@ func (v *values) add(r *Reader) {
 	}
 }
 
-// expireFields creates the command that sets the common expiry of the fields from to to-1.
+// expireFields creates the command that sets the common expiry of the fields [from, to).
 func (v *values) expireFields(r *Reader, from, to int) {
 	f := r.command("HPEXPIREAT", 4+to-from)
 	f.Add(r.key)

@@ -9,13 +9,13 @@ import (
 	"retwis/bulk/resp"
 )
 
-// keptText is the maximum number of bytes of an error or a string that are kept for reports.
+// keptText limits the number of bytes kept of an error or a string, for reports.
 const keptText = 512
 
 // maxDepth limits the nesting of replies.
 const maxDepth = 32
 
-// ErrProtocol is returned for a reply that does not follow Redis' protocol.
+// ErrProtocol is returned for a reply that does not follow the Redis protocol.
 var ErrProtocol = errors.New("the server does not answer in Redis' protocol")
 
 // Replies reads the replies of a server and keeps only the text needed for reports.

@@ -9,8 +9,8 @@
 -- ARGV[6..] how to read the leading columns of a member, four arguments each:
 --           width      bytes; '0': up to a terminator
 --           escape     if width is 0: the escape byte and the terminator byte. With a
---                      third byte the terminator byte alone ends the column, without
---                      it the escape byte followed by the terminator byte
+--                      third byte, the terminator alone ends the column; otherwise,
+--                      the escape byte followed by the terminator does
 --           low, high  the column must not be below low, and must be below high;
 --                      empty: no bound
 --

@@ -210,7 +210,7 @@ func (w written) reportRemoved(to io.Writer, ext, singular, plural string) error
 	return err
 }
 
-// moment describes whether the keys were read at one moment.
+// moment describes whether the backup is a point-in-time snapshot.
 func moment(m backup.Manifest) string {
 	switch {
 	case m.AtOneMoment():

@@ -16,10 +16,10 @@ const (
 	exitNotFound      = 127
 )
 
-// errWaited is the error if --wait is over before the database can be opened.
+// errWaited reports that the time of --wait is over.
 var errWaited = errors.New("waited")
 
-// notAcquired sets the exit code of an error of acquiring or breaking a lock. The code is
+// notAcquired sets the exit code of an error from acquiring or breaking a lock. The code is
 // exitNotAcquired if trying again can succeed.
 func notAcquired(err error) error {
 	for _, reason := range []error{redlock.ErrHeld, redlock.ErrNoQuorum, errWaited} {

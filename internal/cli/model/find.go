@@ -114,7 +114,7 @@ func newCount(env shell.Env) *cobra.Command {
 	})
 }
 
-// noteEmpty explains how to add records of other programs if the model has none.
+// noteEmpty explains how to add records of other programs if the model has no records.
 func noteEmpty(ctx context.Context, c *shell.Command, m *model.Model, found int64) error {
 	if found > 0 {
 		return nil

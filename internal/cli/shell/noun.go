@@ -16,7 +16,8 @@ import (
 // Opener opens the index, graph or model at a key.
 type Opener[X any] func(ctx context.Context, client rueidis.Client, key string) (X, error)
 
-// Noun describes what the commands of a noun work on. Their first argument is its key.
+// Noun describes the kind of object (an index, graph or model) that a group of commands works on.
+// The first argument of each command is the key of the object.
 type Noun[X any] struct {
 	Open Opener[X]
 	// CheckKey validates keys before the database is opened. If nil, any key is valid.

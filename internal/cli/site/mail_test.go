@@ -10,7 +10,7 @@ import (
 )
 
 // A flag overrides its variable, even if the flag is empty: a copy of a site can run without the
-// mail server. Links in mails use the first name of --acme in every command.
+// mail server. Links in emails use the first name of --acme in every command.
 func TestMailFlags(t *testing.T) {
 	t.Parallel()
 	type variables map[string]string

@@ -248,7 +248,7 @@ interrupted. The name stays reserved. Without --yes nothing is deleted.`,
 	}))
 }
 
-// emailState returns the state of the e-mail address, or "" if there is none. The address itself is
+// emailState returns the state of the email address, or "" if there is none. The address itself is
 // private.
 func emailState(r email.Record) string {
 	switch {

@@ -45,7 +45,7 @@ type entry struct {
 	Following *int64    `json:"following,omitempty"`
 	Sessions  *int      `json:"sessions,omitempty"`
 	Factor    *bool     `json:"second_factor,omitempty"`
-	Email     string    `json:"email,omitempty"` // state of the e-mail address, if there is one
+	Email     string    `json:"email,omitempty"` // state of the email address, if there is one
 }
 
 func newEntry(u social.User) entry {

@@ -27,7 +27,7 @@ type Mail struct {
 	Text   string
 }
 
-// Link returns the path of the first link in a mail whose path starts with path, or "".
+// Link returns the path of the first link in an email whose path starts with path, or "".
 func (m Mail) Link(path string) string {
 	for word := range strings.FieldsSeq(m.Text) {
 		if _, rest, ok := strings.Cut(word, "://"); ok {
@@ -46,9 +46,9 @@ type Server struct {
 	Address string // host:port
 	Roots   *x509.CertPool
 
-	Login, Rcpt, Data error         // responses to a log-in, to a recipient and to a mail
+	Login, Rcpt, Data error         // responses to a log-in, to a recipient and to an email
 	RcptOnly          []string      // recipients to which Rcpt applies; empty for all
-	Hold              chan struct{} // if not nil, each mail waits to receive from it
+	Hold              chan struct{} // if not nil, each email waits to receive from it
 
 	mu      sync.Mutex
 	mails   []Mail
@@ -117,7 +117,7 @@ func (s *Server) Set(change func(*Server)) {
 	change(s)
 }
 
-// Mails returns the received mails.
+// Mails returns the received emails.
 func (s *Server) Mails() []Mail {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +131,7 @@ func (s *Server) Logins() []string {
 	return slices.Clone(s.logins)
 }
 
-// Wait waits until n mails have arrived, and returns mail n.
+// Wait waits until n emails have arrived, and returns email n.
 func (s *Server) Wait(t testing.TB, n int) Mail {
 	t.Helper()
 	timeout := time.After(20 * time.Second)

@@ -12,10 +12,10 @@
 // The last entry proves that the archive is complete. The concatenated pieces of a part are an RDB
 // file that a server can load.
 //
-// A snapshot of one server is its state at one moment. The parts of a Cluster are taken one after
-// another, and a scan (see Method) reads keys one after another. The keys of such a backup may be
-// inconsistent with each other, and Restore must be followed by a repair (package check). A Cluster
-// cannot be backed up while slots migrate, because keys could be missing from all parts.
+// A snapshot of one server is its state at a point in time. The parts of a Cluster are taken one
+// after another, and a scan (see Method) reads keys one after another. The keys of such a backup
+// may be inconsistent with each other, and Restore must be followed by a repair (package check). A
+// Cluster cannot be backed up while slots migrate, because keys could be missing from all parts.
 package backup
 
 import (
@@ -49,8 +49,7 @@ const (
 	// Auto takes a snapshot. It scans if the server refuses a snapshot, or has other databases,
 	// which a snapshot would include.
 	Auto Method = "auto"
-	// Snapshot asks each server for a snapshot, as a replica does: the state of the server at one
-	// moment.
+	// Snapshot asks each server for a point-in-time snapshot, as a replica does.
 	Snapshot Method = "snapshot"
 	// Scan reads one key after another, with the permissions of the site.
 	Scan Method = "scan"
@@ -72,7 +71,7 @@ type Manifest struct {
 	Parts    int       `json:"parts"` // number of servers
 }
 
-// AtOneMoment reports whether the backup is the state at one moment.
+// AtOneMoment reports whether the backup is a point-in-time snapshot.
 func (m Manifest) AtOneMoment() bool { return m.Method == Snapshot && m.Parts == 1 }
 
 // Source is the database to back up.

@@ -26,7 +26,7 @@ const (
 )
 
 // SendDigests sends the digests that are due, and returns an error of the mail server or the
-// database. A mail that the server defers does not stop SendDigests: the digest is retried after
+// database. An email that the server defers does not stop SendDigests: the digest is retried after
 // its lease.
 func (s *Service) SendDigests(ctx context.Context) error {
 	var deferred error

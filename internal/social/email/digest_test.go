@@ -110,7 +110,7 @@ func TestDigestLater(t *testing.T) {
 	}
 }
 
-// If the mail server temporarily rejects the mails of some recipients, the other recipients get
+// If the mail server temporarily rejects the emails of some recipients, the other recipients get
 // their digests in the same round.
 func TestDigestDeferred(t *testing.T) {
 	t.Parallel()
@@ -175,7 +175,7 @@ func TestDigestLimited(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	b := openOn(t, client)
 	withoutLimits := socialtest.On(t, client, unlimited, noJobs, withMails(t, b.mails), func(opt *app.Options) { opt.Now = b.Clock.Now })
-	ada, ben := b.confirmed("ada", adaAddress), b.NewUser("ben") // the first of three requested mails
+	ada, ben := b.confirmed("ada", adaAddress), b.NewUser("ben") // the first of three requested emails
 	b.Clock.Unix.Store(time.Now().Unix())
 	b.must(b.Email.SetDigest(b.Ctx, ada, true))
 	b.Connect(ben, ada)

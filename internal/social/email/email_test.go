@@ -40,7 +40,7 @@ type bundle struct {
 	mails *mailtest.Server
 }
 
-// withMails makes an application send its mails to a server.
+// withMails makes an application send its emails to a server.
 func withMails(t *testing.T, server *mailtest.Server) func(*app.Options) {
 	t.Helper()
 	opened, err := mail.Open("smtp://"+server.Address, base)
@@ -72,7 +72,7 @@ func (b *bundle) must(err error) {
 	}
 }
 
-// wantMails waits until no mail is queued, and checks that want mails have arrived.
+// wantMails waits until no email is queued, and checks that want emails have arrived.
 func (b *bundle) wantMails(want int) []mailtest.Mail {
 	b.T.Helper()
 	b.Eventually("the mails to be sent", func() bool {
@@ -105,7 +105,7 @@ func (b *bundle) record(user social.User) email.Record {
 	return rec
 }
 
-// An address takes effect when the link in the mail is used within a day. Using the link again
+// An address takes effect when the link in the email is used within a day. Using the link again
 // changes nothing.
 func TestConfirm(t *testing.T) {
 	t.Parallel()
@@ -158,8 +158,8 @@ func TestConfirm(t *testing.T) {
 	b.WantHealthy()
 }
 
-// Set with the address of another account succeeds as usual, and the owner of the address gets a
-// mail.
+// Set with the address of another account succeeds as usual, and the owner of the address gets an
+// email.
 func TestOwned(t *testing.T) {
 	t.Parallel()
 	socialtest.OnEach(t, func(t *testing.T, client rueidis.Client) {
@@ -258,7 +258,7 @@ func TestReset(t *testing.T) {
 }
 
 // Changing a password cancels the pending confirmation of an address that somebody has entered with
-// the old password, even if the mail has not been sent yet.
+// the old password, even if the email has not been sent yet.
 func TestPasswordEndsConfirmation(t *testing.T) {
 	t.Parallel()
 	b := open(t, unlimited, noJobs)

@@ -16,10 +16,10 @@ import (
 	"retwis/internal/social/work"
 )
 
-// kind is the kind of a mail.
+// kind is the kind of an email.
 type kind string
 
-// The kinds of queued mails.
+// The kinds of queued emails.
 const (
 	confirmMail kind = "confirm" // a link that confirms an address
 	resetMail   kind = "reset"   // a link for a forgotten password
@@ -27,10 +27,10 @@ const (
 	movedMail   kind = "moved"   // the address was replaced or removed
 )
 
-// mailTTL is how long delivery of a mail is attempted.
+// mailTTL is how long delivery of an email is attempted.
 var mailTTL = map[kind]time.Duration{confirmMail: 24 * time.Hour, resetMail: time.Hour, warningMail: 24 * time.Hour, movedMail: 24 * time.Hour}
 
-// note is a queued mail, as stored under storage.MailKey. Its text is written when the mail is
+// note is a queued email, as stored under storage.MailKey. Its text is written when the email is
 // sent.
 type note struct {
 	Kind  kind   `json:"kind"`
@@ -45,7 +45,7 @@ type note struct {
 // address.
 const taskKind = "mail"
 
-// Outbox is the queue of mails. It is safe for concurrent use.
+// Outbox is the queue of emails. It is safe for concurrent use.
 type Outbox struct {
 	client rueidis.Client
 	store  *Store
@@ -58,7 +58,7 @@ func NewOutbox(client rueidis.Client, store *Store, tasks *work.Engine, now func
 	return &Outbox{client, store, tasks, now}
 }
 
-// add queues a mail, and returns its task. Two round trips.
+// add queues an email, and returns its task. Two round trips.
 func (o *Outbox) add(ctx context.Context, n note) (member string, err error) {
 	id := strings.ToLower(rand.Text())
 	n.At = o.now().Unix()
@@ -74,7 +74,7 @@ func (o *Outbox) add(ctx context.Context, n note) (member string, err error) {
 	return member, o.tasks.Note(ctx, member)
 }
 
-// read returns a queued mail; ok is false if the mail was sent or has expired.
+// read returns a queued email; ok is false if the email was sent or has expired.
 func (o *Outbox) read(ctx context.Context, id string) (n note, ok bool, err error) {
 	text, err := o.client.Do(ctx, o.client.B().Get().Key(storage.MailKey(id)).Build()).AsBytes()
 	if rueidis.IsRedisNil(err) {
@@ -86,7 +86,7 @@ func (o *Outbox) read(ctx context.Context, id string) (n note, ok bool, err erro
 	return n, json.Unmarshal(text, &n) == nil, nil // a damaged mail is ignored
 }
 
-// remove removes a mail.
+// remove removes an email.
 func (o *Outbox) remove(ctx context.Context, id string) error {
 	return failed(o.client.Do(ctx, o.client.B().Del().Key(storage.MailKey(id)).Build().ToRetryable()).Error())
 }

@@ -12,20 +12,20 @@ import (
 	"retwis/internal/social/work"
 )
 
-// errNobody reports that the mail has no recipient.
+// errNobody reports that the email has no recipient.
 var errNobody = errors.New("social: the mail has no recipient")
 
-// errLimited reports that the address has reached its limit of mails.
+// errLimited reports that the address has reached its limit of emails.
 var errLimited = errors.New("social: too many mails to this address")
 
-// task runs a task of taskKind. Failures are retried until the key of the mail has expired.
+// task runs a task of taskKind. Failures are retried until the key of the email has expired.
 func (s *Service) task(ctx context.Context, id string) error {
 	n, ok, err := s.Outbox.read(ctx, id)
 	if err != nil || !ok {
 		return err
 	}
 	if !s.IsOn() {
-		return work.ErrAgain // another process has a mail server, or nobody gets the mail
+		return work.ErrAgain // another process has a mail server, or nobody gets the email
 	}
 	rec, name, err := s.recipient(ctx, &n)
 	if err == nil {
@@ -38,8 +38,8 @@ func (s *Service) task(ctx context.Context, id string) error {
 	return s.Outbox.remove(ctx, id)
 }
 
-// send sends a mail to an address of the user of rec, or returns errLimited. write is called only
-// if the limits allow the mail, because a new link ends the previous one. Any other error comes
+// send sends an email to an address of the user of rec, or returns errLimited. write is called only
+// if the limits allow the email, because a new link ends the previous one. Any other error comes
 // from write, or leads to a retry.
 func (s *Service) send(ctx context.Context, rec Record, to string, asked bool, write func() (mail.Message, error)) error {
 	var limit *limits.Error
@@ -73,8 +73,8 @@ func (s *Service) send(ctx context.Context, rec Record, to string, asked bool, w
 	return err
 }
 
-// noteRefused records when a mail to an address of a user was permanently refused, or 0 if the mail
-// was accepted. An address that refuses a mail gets no more digests.
+// noteRefused records when an email to an address of a user was permanently refused, or 0 if the
+// email was accepted. An address that refuses an email gets no more digests.
 func (s *Service) noteRefused(ctx context.Context, uid int64, address string, at int64) error {
 	err := s.Store.update(ctx, uid, func(r *Record) error {
 		if address != r.Confirmed() && address != r.Pending {
@@ -91,7 +91,7 @@ func (s *Service) noteRefused(ctx context.Context, uid int64, address string, at
 	return err
 }
 
-// recipient returns the record and the name of the user who gets a mail, or errNobody. For a
+// recipient returns the record and the name of the user who gets an email, or errNobody. For a
 // forgotten password, it also sets the user and the address in n.
 func (s *Service) recipient(ctx context.Context, n *note) (rec Record, name string, err error) {
 	if n.Kind == resetMail {
@@ -109,7 +109,7 @@ func (s *Service) recipient(ctx context.Context, n *note) (rec Record, name stri
 	return rec, user.Name, err
 }
 
-// write writes a mail to its recipient, or returns errNobody.
+// write writes an email to its recipient, or returns errNobody.
 func (s *Service) write(ctx context.Context, n note, rec Record, name string) (m mail.Message, err error) {
 	at, l := time.Unix(n.At, 0), rec.language()
 	switch n.Kind {
@@ -180,8 +180,8 @@ func (s *Service) find(ctx context.Context, typed string) (rec Record, err error
 	return rec, err
 }
 
-// writeConfirm writes a mail with a newly created link that confirms an address. If the address
-// belongs to another account, the mail says so instead. writeConfirm returns errNobody if the
+// writeConfirm writes an email with a newly created link that confirms an address. If the address
+// belongs to another account, the email says so instead. writeConfirm returns errNobody if the
 // password has changed since the request.
 func (s *Service) writeConfirm(ctx context.Context, n note, rec Record, name string) (m mail.Message, err error) {
 	if now, err := s.Outbox.digest(ctx, n.User, n.Field); err != nil {

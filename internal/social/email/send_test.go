@@ -16,7 +16,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// An address gets at most five mails a day, and at most three of the mails that users request.
+// An address gets at most five emails a day, and at most three of the emails that users request.
 func TestLimit(t *testing.T) {
 	t.Parallel()
 	b := open(t)
@@ -63,7 +63,7 @@ func TestLimitKeepsLinks(t *testing.T) {
 	}
 }
 
-// If a process is killed after some of its commands, another process sends the mails that the
+// If a process is killed after some of its commands, another process sends the emails that the
 // killed process has promised.
 func TestKilled(t *testing.T) {
 	t.Parallel()
@@ -125,7 +125,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// Mails that the mail server has not accepted arrive when the server accepts mails again.
+// Emails that the mail server has not accepted arrive when the server accepts emails again.
 func TestAway(t *testing.T) {
 	t.Parallel()
 	b := open(t)
@@ -214,7 +214,7 @@ func TestResetMeetsNewAddress(t *testing.T) {
 	t.Parallel()
 	for _, isSlowMail := range []bool{true, false} {
 		client := redistest.DB(t).Client(t)
-		b := openOn(t, client, unlimited, noJobs) // the other process sends the mails
+		b := openOn(t, client, unlimited, noJobs) // the other process sends the emails
 		slow := &interceptor{Client: client}
 		process := socialtest.On(t, slow, unlimited, withMails(t, b.mails))
 		ada := b.confirmed("ada", adaAddress)

@@ -42,7 +42,7 @@ type Options struct {
 	timeline.Parts
 	Store   *Store
 	Outbox  *Outbox
-	Server  *mail.Server // nil: this process sends no mail
+	Server  *mail.Server // nil: this process sends no email
 	Auth    *auth.Service
 	Limits  *limits.Limits
 	Notices *notify.Service
@@ -50,13 +50,13 @@ type Options struct {
 	Audit   *audit.Log
 }
 
-// Service manages the addresses of users, and sends their mails. It is safe for concurrent use.
+// Service manages the addresses of users, and sends their emails. It is safe for concurrent use.
 type Service struct {
 	Options
 	Counts Counts
 }
 
-// Counts counts the mails of a process by outcome.
+// Counts counts the emails of a process by outcome.
 type Counts struct {
 	Sent, Refused, Failed, Limited atomic.Int64
 }
@@ -82,9 +82,9 @@ func Check(typed string) error {
 	return nil
 }
 
-// Set gives a user an address, which takes effect once the user confirms it with the link in a
-// mail. It returns ErrBadLogin if the password is wrong, and *InvalidError if typed is not an
-// address. Only a mail to the address reveals that it belongs to another account.
+// Set gives a user an address, which takes effect once the user confirms it with the link in an
+// email. It returns ErrBadLogin if the password is wrong, and *InvalidError if typed is not an
+// address. Only an email to the address reveals that it belongs to another account.
 func (s *Service) Set(ctx context.Context, user social.User, password, typed string) error {
 	if err := Check(typed); err != nil {
 		return err

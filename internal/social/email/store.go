@@ -30,7 +30,7 @@ type Record struct {
 	Due     *int64  `redis:"due,range"`      // when the next digest is due, in Unix seconds; nil for no digests
 	Since   int64   `redis:"since"`          // the time from which the digest covers notifications
 	Stop    string  `redis:"stop"`           // the secret of the link that ends digests
-	// Language is the tag of the language of mails (see package i18n): that of the page on which
+	// Language is the tag of the language of emails (see package i18n): that of the page on which
 	// the address was entered or digests were turned on.
 	Language string `redis:"language"`
 	Version  int64  `redis:",version"`

@@ -11,8 +11,8 @@ import (
 	"retwis/internal/social/notify"
 )
 
-// paragraphs returns the text of a mail in a language. A paragraph is an i18n.Message, or a text in
-// no language, such as a link.
+// paragraphs returns the text of an email in a language. A paragraph is an i18n.Message, or a text
+// in no language, such as a link.
 func paragraphs(l *i18n.Language, all ...any) string {
 	texts := make([]string, len(all))
 	for i, paragraph := range all {

@@ -4,7 +4,7 @@
 //
 //	global:nextUserId, global:nextPostId    counters
 //	uid:<uid>:username, :password, :auth    strings
-//	username:<name>:uid                     string; :id in a part of the code
+//	username:<name>:uid                     string; a part of the code uses :id instead
 //	auth:<secret>                           string: the user id
 //	uid:<uid>:followers, :following         sets of user ids
 //	uid:<uid>:posts                         list of post ids, newest first

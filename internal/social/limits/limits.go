@@ -188,15 +188,15 @@ func (l *Limits) LoggedIn(ctx context.Context, name string, from netip.Addr) {
 	}
 }
 
-// TakeMail decides whether a mail to an address is allowed, and counts an allowed mail. Requested
-// mails have an additional limit, so that requests by a stranger leave room for warnings. One round
-// trip.
+// TakeMail decides whether an email to an address is allowed, and counts an allowed email.
+// Requested emails have an additional limit, so that requests by a stranger leave room for
+// warnings. One round trip.
 func (l *Limits) TakeMail(ctx context.Context, address string, asked bool) error {
 	_, err := l.take(ctx, Mail, l.mailChecks(address, asked))
 	return err
 }
 
-// ReturnMail undoes TakeMail for a mail that was not sent. One round trip.
+// ReturnMail undoes TakeMail for an email that was not sent. One round trip.
 func (l *Limits) ReturnMail(ctx context.Context, address string, asked bool) {
 	l.give(ctx, l.mailChecks(address, asked))
 }
@@ -237,8 +237,8 @@ type check struct {
 }
 
 // checks returns the checks for an event. name replaces the account of by, unless it is empty: it
-// is the account name of a log-in, for which no session identifies the user, or the address of a
-// mail.
+// is the account name of a log-in, for which no session identifies the user, or the address of an
+// email.
 func (l *Limits) checks(event Event, name string, by By) []check {
 	account := ""
 	switch {

@@ -36,7 +36,7 @@ const (
 	Delete       Event = "delete"   // of a post
 	Search       Event = "search"
 	Media        Event = "media" // a picture is uploaded
-	Mail         Event = "mail"  // a mail is sent; see TakeMail
+	Mail         Event = "mail"  // an email is sent; see TakeMail
 	AskedMail    Event = "asked-mail"
 )
 
@@ -48,7 +48,7 @@ const (
 	byAddress
 	byBoth // by account and address together
 	bySite // everybody together
-	byMail // by the recipient's e-mail address
+	byMail // by the recipient's email address
 )
 
 func (s subject) String() string {
@@ -107,7 +107,7 @@ var rules = []rule{
 	{"media", Media, byAccount, "30/10m,200/1d"},
 	{"media-address", Media, byAddress, "300/10m,2000/1d"},
 	{"mail", Mail, byMail, "5/1d"},
-	{"asked-mail", AskedMail, byMail, "3/1d"}, // the other mails are left for warnings
+	{"asked-mail", AskedMail, byMail, "3/1d"}, // the other emails are left for warnings
 }
 
 // Rule is a limit in readable form.

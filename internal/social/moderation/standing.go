@@ -169,9 +169,9 @@ func (m *Service) FollowStanding(ctx context.Context, argument string) error {
 	}
 }
 
-// Forget removes a user whose account is being deleted from the standings, the staff and the
-// decision histories; see package removal. It keeps the standing, so that all processes hide the
-// user, until running requests have ended.
+// Forget removes a user from the standings, the staff and the decision histories, as part of the
+// deletion of the account; see package removal. It keeps the standing, so that all processes hide
+// the user, until running requests have ended.
 func (m *Service) Forget(ctx context.Context, uid int64) error {
 	closed, err := reply.TextOrEmpty(m.DB.Client.Do(ctx, m.DB.Client.B().Hget().Key(storage.UserKey(uid)).Field("closed").Build()))
 	if err != nil {

@@ -31,7 +31,7 @@ var (
 const (
 	// maxActive is how many active accounts are kept.
 	maxActive = 100
-	// maxExamined is how many accounts, those with the most followers, are examined.
+	// maxExamined is how many accounts are examined: the accounts with the most followers.
 	maxExamined = 200
 	// activeWithin is the period in which an active account has posted.
 	activeWithin = 7 * 24 * time.Hour
@@ -50,11 +50,11 @@ type account struct {
 	score     float64
 }
 
-// Refresh rebuilds the ranking of active accounts from those already in it and the authors on the
-// public timeline. An active account is in good standing and has posted within a week. Accounts are
-// ranked by the logarithms of followers and posts; the second account with the same topic counts
-// half, the third a third, so that one topic does not fill the list. Refresh reads about 5,000
-// keys, a hundred at a time.
+// Refresh rebuilds the ranking of active accounts from the accounts already in it and the authors
+// on the public timeline. An active account is in good standing and has posted within a week.
+// Accounts are ranked by the logarithms of followers and posts; the second account with the same
+// topic counts half, the third a third, so that one topic does not fill the list. Refresh reads
+// about 5,000 keys, a hundred at a time.
 func (s *Suggestions) Refresh(ctx context.Context) error {
 	all, err := s.accounts(ctx)
 	if err == nil {

@@ -21,13 +21,13 @@ import (
 const (
 	// readFollows is how many of the viewer's latest follows are read.
 	readFollows = 200
-	// maxFollowees is for how many followees of the viewer their own follows are read: half of them
-	// are the latest, the others are picked by a hash.
+	// maxFollowees is the number of followees of the viewer whose own follows are read: half of
+	// these followees are the latest, the others are picked by a hash.
 	maxFollowees = 20
 	// followsOfEach is how many latest follows of a followee are read.
 	followsOfEach = 50
-	// maxRanked is how many candidates have their followers counted: those followed by the most
-	// followees of the viewer.
+	// maxRanked is the number of candidates whose followers are counted: the candidates whom the
+	// most followees of the viewer follow.
 	maxRanked = MaxSuggestions + spare
 	// maxCompared is how many candidates are compared with all follows of the viewer, if not all of
 	// the follows were read.

@@ -35,7 +35,7 @@ const (
 // millisecond, and profiles are viewed repeatedly.
 type commons struct {
 	pairs   *otter.Cache[commonPair, knownCommon]
-	changes [1024]atomic.Uint64 // counts changes of follows, by user ID
+	changes [1024]atomic.Uint64 // number of changes to follows and blocks, by user ID modulo 1024
 }
 
 type commonPair struct{ viewer, user int64 }
@@ -49,8 +49,8 @@ type knownCommon struct {
 
 // visibility identifies the set of people hidden from a viewer: it changes when that set changes.
 type visibility struct {
-	people    uint64
-	standings any // see Standings.Version
+	people    uint64 // see Viewer.PeopleChanged
+	standings any    // see Standings.Version
 }
 
 func visibilityFor(v *social.Viewer) visibility {
@@ -87,11 +87,12 @@ func (c *commons) count(pair commonPair) uint64 {
 }
 
 // CommonFollowers counts the users who follow both the viewer and a user, up to a limit, except
-// those hidden from the viewer. If the server reports changes, the number is cached for up to a
-// minute; changes by this process show immediately. Counting takes two round trips: if either user
-// has up to a thousand followers, the server intersects the sets (ZINTER). For other users, and on
-// a Cluster, where no command spans both sets, the latest thousand followers of the user with fewer
-// followers are looked up among the followers of the other user, which takes one more round trip.
+// users hidden from the viewer. If the server reports changes to this process (CLIENT TRACKING),
+// the number is cached for up to a minute; changes by this process show immediately. Counting takes
+// two round trips: if either user has up to a thousand followers, the server intersects the sets
+// (ZINTER). For other users, and on a Cluster, where no command spans both sets, the latest
+// thousand followers of the user with fewer followers are looked up among the followers of the
+// other user, which takes one more round trip.
 func (f *Follows) CommonFollowers(ctx context.Context, v *social.Viewer, uid int64) (Common, error) {
 	if v.User.ID == 0 || v.Sees(uid) == social.Hidden {
 		return Common{}, nil
@@ -129,8 +130,8 @@ func (f *Follows) countCommon(ctx context.Context, v *social.Viewer, uid int64) 
 		return Common{}, nil
 	}
 	read := f.latestIn
-	// Using latestIn instead would take 1.09 to 1.4 times the CPU of web process and server for a
-	// profile, depending on how many followers the two have.
+	// Using latestIn instead would take 1.09 to 1.4 times the CPU time of the web process and the
+	// server per profile view, depending on how many followers the two users have.
 	if !f.DB.Cluster && n[0] <= maxCompareFollowers {
 		read = func(ctx context.Context, small, large string) ([]string, error) {
 			return reply.OrEmpty(f.DB.Client.Do(ctx, f.DB.Client.B().Zinter().Numkeys(2).Key(small, large).Build()).AsStrSlice())

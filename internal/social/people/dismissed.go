@@ -12,10 +12,10 @@ import (
 // maxDismissed is how many of the latest dismissals of a user are kept.
 const maxDismissed = 200
 
-// Dismiss stops suggesting user to to user from. A repeated dismissal becomes the latest of the 200
-// that are kept. It returns *InvalidError for oneself, and ErrNotFound if there is no such user.
-// One or two round trips. A process that dies between the two commands leaves one entry too many
-// until the next dismissal.
+// Dismiss ensures that the second user is no longer suggested to the first. A repeated dismissal
+// becomes the latest of the 200 that are kept. It returns *InvalidError if both are the same user,
+// and ErrNotFound if the second user does not exist. One or two round trips. A process that dies
+// between the two commands leaves one entry too many until the next dismissal.
 func (s *Suggestions) Dismiss(ctx context.Context, from, to social.User) error {
 	if from.ID == to.ID {
 		return social.Invalid("user", "You can't dismiss yourself.")
@@ -34,7 +34,8 @@ func (s *Suggestions) Dismiss(ctx context.Context, from, to social.User) error {
 	return nil
 }
 
-// Forget removes an account that is being deleted from the active accounts.
+// Forget removes an account from the set of active accounts, as part of the deletion of the
+// account.
 func (s *Suggestions) Forget(ctx context.Context, uid int64) error {
 	err := s.opt.DB.Client.Do(ctx, s.opt.DB.Client.B().Zrem().Key(storage.Active).Member(storage.Itoa(uid)).Build().ToRetryable()).Error()
 	if err != nil {

@@ -8,8 +8,9 @@
 //
 // The path of a list of suggestions:
 //
-//  1. [Suggestions.Get] takes the candidates of the viewer from memory, drops those who must not be
-//     shown to the viewer now, and reads the others and the followees who follow them.
+//  1. [Suggestions.Get] takes the candidates of the viewer from memory, drops the candidates who
+//     must not be shown to the viewer now, and reads the remaining candidates and the followees who
+//     follow these candidates.
 //  2. Suggestions.find finds the candidates if those in memory are missing, or stale because the
 //     viewer has followed or dismissed somebody. Its work is bounded, however many people the viewer
 //     and the followees follow.

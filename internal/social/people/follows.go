@@ -48,10 +48,10 @@ func NewFollows(opt Options) (*Follows, error) {
 }
 
 // Follow makes one user follow another: the latest 100 posts and reposts of the other, and all from
-// now on, appear on the follower's home timeline. Repeating it changes nothing, not even the time
-// of the follow. It returns ErrSelfFollow for oneself, ErrNotFound if the user does not exist or is
-// suspended, and ErrBlocked if either has blocked the other. About ten round trips, more on a
-// Cluster; see posts.Homes.Follow.
+// now on, appear on the follower's home timeline. Repeating the call changes nothing, not even the
+// time of the follow. It returns ErrSelfFollow if both are the same user, ErrNotFound if the user
+// does not exist or is suspended, and ErrBlocked if either has blocked the other. About ten round
+// trips, more on a Cluster; see posts.Homes.Follow.
 func (f *Follows) Follow(ctx context.Context, from, to social.User) error {
 	if from.ID == to.ID {
 		return social.ErrSelfFollow
@@ -78,9 +78,9 @@ func (f *Follows) Follow(ctx context.Context, from, to social.User) error {
 	return err
 }
 
-// Unfollow ends a follow, and removes its notification. Repeating it changes nothing. The home
-// timeline stops showing the other user's posts; see social.Hears. It takes as many round trips as
-// Follow.
+// Unfollow ends a follow, and removes its notification. Repeating the call changes nothing. The
+// home timeline stops showing the other user's posts; see social.Hears. It takes as many round
+// trips as Follow.
 func (f *Follows) Unfollow(ctx context.Context, from, to social.User) error {
 	if from.ID == to.ID {
 		return nil
@@ -136,8 +136,8 @@ func (f *Follows) Counts(ctx context.Context, uid int64) (Counts, error) {
 const maxCounted = 100
 
 // CountsFor returns the numbers of a user as a viewer sees them: in lists of at most 100 people,
-// those hidden from the viewer are not counted, as Followers and Following do not list them. At
-// most two round trips.
+// people hidden from the viewer are not counted, because Followers and Following do not list them.
+// At most two round trips.
 func (f *Follows) CountsFor(ctx context.Context, v *social.Viewer, uid int64) (Counts, error) {
 	counts, err := f.Counts(ctx, uid)
 	if err != nil || !v.HidesPeople() {
@@ -169,8 +169,8 @@ func (f *Follows) CountsFor(ctx context.Context, v *social.Viewer, uid int64) (C
 	return counts, nil
 }
 
-// Followers returns a page of a user's followers, latest first, without those hidden from the
-// viewer because either has blocked the other. A user who is hidden from the viewer has no
+// Followers returns a page of a user's followers, latest first, without followers who are hidden
+// from the viewer because either has blocked the other. A user who is hidden from the viewer has no
 // followers. cursor is empty for the first page; for a malformed cursor, Followers returns
 // *InvalidError. At most two round trips, and one more for each page's worth of hidden people, up
 // to five.

@@ -57,7 +57,7 @@ func (l *Library) find(id string) *List {
 	return &l.Lists[i]
 }
 
-// hasName reports whether a list other than the one with this ID has the name, ignoring case.
+// hasName reports whether a list other than the list with this ID has the name, ignoring case.
 func (l *Library) hasName(name, id string) bool {
 	return slices.ContainsFunc(l.Lists, func(list List) bool { return list.ID != id && foldName(list.Name) == foldName(name) })
 }

@@ -108,7 +108,7 @@ func (s *Lists) change(ctx context.Context, user social.User, id string, edit fu
 	})
 }
 
-// Delete deletes a list. Repeating it changes nothing. Two round trips.
+// Delete deletes a list. Repeating the call changes nothing. Two round trips.
 func (s *Lists) Delete(ctx context.Context, user social.User, id string) error {
 	return s.opt.Store.update(ctx, user.ID, func(all *Library) error {
 		all.Lists = slices.DeleteFunc(all.Lists, func(list List) bool { return list.ID == id })
@@ -117,7 +117,7 @@ func (s *Lists) Delete(ctx context.Context, user social.User, id string) error {
 }
 
 // Add puts a user on a list of the viewer. It returns ErrNotFound if the list does not exist or the
-// user is hidden from the viewer, and *InvalidError if the list is full. Repeating it changes
+// user is hidden from the viewer, and *InvalidError if the list is full. Repeating the call changes
 // nothing. Three round trips.
 func (s *Lists) Add(ctx context.Context, v *social.Viewer, id string, user social.User) error {
 	if v.Sees(user.ID) == social.Hidden {
@@ -200,7 +200,7 @@ func (s *Lists) validate(ctx context.Context, v *social.Viewer, user social.User
 	return social.ErrNotFound
 }
 
-// Remove removes a user from a list. Repeating it changes nothing. Two round trips.
+// Remove removes a user from a list. Repeating the call changes nothing. Two round trips.
 func (s *Lists) Remove(ctx context.Context, user social.User, id string, member int64) error {
 	return s.change(ctx, user, id, func(_ *Library, list *List) error {
 		list.remove(member)
@@ -215,7 +215,7 @@ func (s *Lists) Posts(ctx context.Context, v *social.Viewer, list List, before i
 	return s.opt.Lists.MemberPosts(ctx, v, list.Members, before, limit)
 }
 
-// SaveSearch saves a search; the latest comes last. Repeating it changes nothing. It returns
+// SaveSearch saves a search; the latest comes last. Repeating the call changes nothing. It returns
 // *InvalidError if the search is empty or too long, or the user has too many saved searches. Two or
 // three round trips.
 func (s *Lists) SaveSearch(ctx context.Context, user social.User, typed string) error {
@@ -242,7 +242,7 @@ func (s *Lists) SaveSearch(ctx context.Context, user social.User, typed string) 
 	return err
 }
 
-// ForgetSearch removes a saved search. Repeating it changes nothing. Two round trips.
+// ForgetSearch removes a saved search. Repeating the call changes nothing. Two round trips.
 func (s *Lists) ForgetSearch(ctx context.Context, user social.User, query string) error {
 	return s.opt.Store.update(ctx, user.ID, func(all *Library) error {
 		all.Searches = slices.DeleteFunc(all.Searches, func(saved SavedSearch) bool { return saved.Query == query })

@@ -26,8 +26,8 @@ type Store struct {
 func NewStore(client rueidis.Client, changed func(uid int64)) *Store {
 	return &Store{client: client, changed: changed, all: storage.NewRecords[Library](client, storage.ListsMeta, model.Options{
 		Name: storage.ListsModel, IDs: model.ClientAssigned, Partitions: storage.ListsPartitions,
-		// The records of a restored or damaged database can be deleted and repaired like any
-		// others.
+		// The records of a restored or damaged database can be deleted and repaired like any other
+		// records.
 		Adopt: func(id string) bool { _, ok := storage.ParseID(id); return ok },
 	})}
 }

@@ -26,10 +26,11 @@ func NewRelations(f *Follows) *Relations {
 	return &Relations{follows: f, store: storage.NewRelations(f.DB.Client)}
 }
 
-// Mute hides what a user writes and does from another user's lists and notifications, until a time,
-// or without an end if the time is zero. A different end replaces the previous one. It returns
-// *InvalidError for oneself, if the end has passed, or if the user has already muted 10,000 others,
-// and ErrNotFound if there is no such user. One or two round trips.
+// Mute hides what the second user writes and does from the lists and notifications of the first
+// user, until a time, or without an end if the time is zero. A different end replaces the previous
+// one. It returns *InvalidError if both are the same user, if the end has passed, or if the user
+// has already muted 10,000 others, and ErrNotFound if there is no such user. One or two round
+// trips.
 func (r *Relations) Mute(ctx context.Context, from, to social.User, until time.Time) error {
 	if err := r.check(ctx, i18n.T("You can't mute yourself."), from, to, until); err != nil {
 		return err
@@ -37,7 +38,7 @@ func (r *Relations) Mute(ctx context.Context, from, to social.User, until time.T
 	return listError(errMutedFull, r.store.Mute(ctx, from.ID, to.ID, until, r.follows.Now()))
 }
 
-// Unmute ends a mute. Repeating it changes nothing. One round trip.
+// Unmute ends a mute. Repeating the call changes nothing. One round trip.
 func (r *Relations) Unmute(ctx context.Context, from, to social.User) error {
 	_, err := r.store.Unmute(ctx, from.ID, to.ID, r.follows.Now())
 	return err
@@ -45,7 +46,8 @@ func (r *Relations) Unmute(ctx context.Context, from, to social.User) error {
 
 // Block hides two users from each other everywhere and ends their follows; see Mute. During the
 // block, neither can follow the other. First the block is written, which prevents new follows, then
-// both follows end. If this process dies, another one finishes the block. About twenty round trips.
+// both follows end. If this process dies, another process finishes the block. About twenty round
+// trips.
 func (r *Relations) Block(ctx context.Context, from, to social.User, until time.Time) error {
 	if err := r.check(ctx, i18n.T("You can't block yourself."), from, to, until); err != nil {
 		return err
@@ -56,7 +58,7 @@ func (r *Relations) Block(ctx context.Context, from, to social.User, until time.
 	})
 }
 
-// Unblock ends a block; the follows that the block ended do not come back. Repeating it
+// Unblock ends a block; the follows that the block ended do not come back. Repeating the call
 // changes nothing. About ten round trips.
 func (r *Relations) Unblock(ctx context.Context, from, to social.User) error {
 	defer r.follows.common.changed(from.ID, to.ID)
@@ -108,8 +110,8 @@ var (
 	errBlockedFull = social.Invalid("user", "You can block at most 10,000 people. Remove one from your list first.")
 )
 
-// MutedPeople returns a page of the users that a user has muted, first those without an end, then
-// by end, latest first; see Followers for the cursor.
+// MutedPeople returns a page of the users that a user has muted, first the users whose mute has no
+// end, then by end, latest first; see Followers for the cursor.
 func (r *Relations) MutedPeople(ctx context.Context, uid int64, cursor string, limit int) (social.People, error) {
 	return r.follows.Users.People(ctx, storage.MutedKey(uid), cursor, limit, r.unexpired)
 }

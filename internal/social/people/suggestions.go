@@ -49,13 +49,15 @@ type Suggestion struct {
 	// follows many people, only some are examined. 0 means that the user is suggested as an active
 	// account.
 	FollowedBy int
-	By         []social.User // these followees: both if there are two, otherwise the one whom the viewer followed last
-	Bio        string        // only if the user is suggested as an active account
+	// By has these followees: both if there are two, otherwise only the followee whom the viewer
+	// followed last.
+	By  []social.User
+	Bio string // only if the user is suggested as an active account
 }
 
-// Get returns up to n users for a viewer to follow: first those followed by the most followees of
-// the viewer, then active accounts. A visitor who is not logged in gets only active accounts. Get
-// answers from memory if the viewer was here within the last minute and has not followed,
+// Get returns up to n users for a viewer to follow: first the users whom the most followees of the
+// viewer follow, then active accounts. A visitor who is not logged in gets only active accounts.
+// Get answers from memory if the viewer was here within the last minute and has not followed,
 // dismissed, muted or blocked anybody since, and no moderator has changed a standing. Otherwise it
 // takes four round trips, and one more for a viewer who follows more than 200 people.
 func (s *Suggestions) Get(ctx context.Context, v *social.Viewer, n int) ([]Suggestion, error) {
@@ -106,7 +108,7 @@ func (s *Suggestions) described(ctx context.Context, v *social.Viewer, found *ca
 	return list, err
 }
 
-// spare is how many extra candidates are read to make up for those who are gone.
+// spare is how many extra candidates are read to make up for candidates who are gone.
 const spare = 3
 
 // candidates returns the candidates of a viewer.

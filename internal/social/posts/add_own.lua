@@ -1,5 +1,5 @@
 -- Adds a post to its author's profile and returns the posts that are no longer among the newest
--- ones. A repetition returns more posts, because others may have been added since.
+-- posts. A repetition returns more posts, because others may have been added since.
 -- KEYS[1]   the profile: a sorted set of post ids, scored by id
 -- ARGV[1]   the id of the post
 -- ARGV[2]   the number of posts that count as the newest

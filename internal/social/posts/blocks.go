@@ -167,8 +167,8 @@ func (h *Homes) blockedUntil(ctx context.Context, from, to int64) (float64, erro
 }
 
 // endFollows ends the follows between two users that began before the end of a block. Neither user
-// can follow the other during the block, so a later follow is a new one. endFollows first records a
-// task for each follow.
+// can follow the other during the block, so a later follow began after the block, and stays.
+// endFollows first records a task for each follow.
 func (h *Homes) endFollows(ctx context.Context, from, to int64, until float64) error {
 	members := []string{homeMember(from, to), homeMember(to, from)}
 	if err := h.tasks.Note(ctx, members...); err != nil {

@@ -58,7 +58,7 @@ func (s stub) places() storage.Places {
 }
 
 // deleteKind is the kind of tasks that delete a post: "delete:<id>:<author>:<time>". Author and
-// time distinguish a post that a failover lost from a new one with the same ID.
+// time distinguish a post that a failover lost from a new post with the same ID.
 const deleteKind = "delete"
 
 // Deletions delete posts.
@@ -150,7 +150,7 @@ func (d *Deletions) readTexts(ctx context.Context, post int64, earlier ...rueidi
 }
 
 // hide turns a post that was read with its texts into a stub, removes the post from all lists
-// except those of its likes and reposts, and returns the stub.
+// except the lists of its likes and reposts, and returns the stub.
 func (d *Deletions) hide(ctx context.Context, s stub) (stub, error) {
 	s, err := d.makeStub(ctx, s)
 	if err == nil {

@@ -13,8 +13,8 @@
 //  3. Service.createAs assigns an ID; a resubmitted form gets the same ID.
 //  4. Engine.CreateAs writes the post and its task; from now on the fan-out will be completed.
 //  5. Engine.Publish puts the post on timelines: writer.pushOwn on the author's timelines and the
-//     public timeline, Engine.pushFirst on those of the first thousand followers; Engine.notify
-//     notifies the people whom the post mentions or replies to.
+//     public timeline, Engine.pushFirst on the timelines of the first thousand followers;
+//     Engine.notify notifies the people whom the post mentions or replies to.
 //  6. segments.pushTask puts the post on the other timelines, in any process.
 //  7. work.Engine.End waits for the replicas and removes the task of the post.
 //  8. work.Engine.work claims interrupted tasks, and Engine.postTask repeats the fan-out, in any

@@ -13,7 +13,7 @@ import (
 	"retwis/internal/social/storage"
 )
 
-// Edit replaces the text of a post and keeps the earlier one; see Edits. It returns ErrNotFound,
+// Edit replaces the text of a post and keeps the earlier text; see Edits. It returns ErrNotFound,
 // ErrNotAuthor for another user's post, or *InvalidError if the text is not allowed or the post was
 // edited too often.
 func (p *Service) Edit(ctx context.Context, author social.User, id int64, body string) error {

@@ -156,11 +156,11 @@ func (e *Engine) CreateAs(ctx context.Context, job *Job, id int64) (bool, error)
 	return created, err
 }
 
-// Publish puts a post on the author's timelines and on those of the first thousand followers or so,
-// and leaves the other followers to background tasks. If it fails in between, a background task
-// retries the fan-out. It returns ErrRefused if the parent or original of the post is gone, or,
-// along with *InvalidError, if another post has claimed the pictures; in both cases it deletes the
-// post. It returns social.ErrUncertain if a failover may lose the post.
+// Publish puts a post on the author's timelines and on the timelines of the first thousand
+// followers or so, and leaves the other followers to background tasks. If it fails in between, a
+// background task retries the fan-out. It returns ErrRefused if the parent or original of the post
+// is gone, or, along with *InvalidError, if another post has claimed the pictures; in both cases it
+// deletes the post. It returns social.ErrUncertain if a failover may lose the post.
 func (e *Engine) Publish(ctx context.Context, job Job) error {
 	err := e.writer.attach(ctx, &job, true)
 	if errors.Is(err, ErrRefused) {

@@ -150,8 +150,8 @@ func (w *writer) finishEdit(ctx context.Context, job Job) error {
 	if len(earlier) == 0 {
 		return indexErr
 	}
-	// Users who follow a tag that all texts have already have the post. Users who followed a tag
-	// while the post lacked the tag do not.
+	// A user who follows a tag that is in all texts already has the post. A user who began to
+	// follow a tag while the post lacked the tag does not have the post.
 	job.Tags = slices.DeleteFunc(job.Tags, func(tag string) bool {
 		return !slices.ContainsFunc(earlier, func(body string) bool { return !slices.Contains(text.Tags(body), tag) })
 	})

@@ -31,7 +31,7 @@ func Stage(member string) int {
 	return 2
 }
 
-// identity distinguishes a post from another one that got the same ID after a failover.
+// identity distinguishes a post from another post that got the same ID after a failover.
 func identity(post, author int64, time string) string {
 	return fmt.Sprintf("%d:%d:%s", post, author, time)
 }

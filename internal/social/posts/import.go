@@ -25,7 +25,8 @@ type Imported struct {
 // a task.
 type Imports struct{ engine *Engine }
 
-// Write writes new posts. It returns the IDs that other posts have by now. Write can be repeated.
+// Write writes new posts. It returns the reserved IDs that other posts have taken in the meantime.
+// Write can be repeated.
 func (x *Imports) Write(ctx context.Context, posts []Imported) (inUse []int64, err error) {
 	client, jobs, states := x.engine.client, make([]Job, len(posts)), make([]int64, len(posts))
 	err = storage.AtOnce(len(posts), func(i int) (err error) {

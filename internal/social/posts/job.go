@@ -40,8 +40,8 @@ func (e *Entry) places() storage.Places {
 	return storage.Places{Author: e.Author, Parent: e.Parent, Root: e.Root, RepostOf: e.RepostOf, Tags: e.Tags}
 }
 
-// Job is a post on its way to its audience: the followers of its author, then those
-// of each of its tags.
+// Job is a post on its way to its audience: the followers of its author, then the followers of each
+// of its tags.
 type Job struct {
 	post  int64
 	Entry // Entry.Fields is nil for a post that was read from the database

@@ -24,9 +24,9 @@ func NewReactions(opt Options) *Reactions {
 	return &Reactions{opt, storage.NewReactions(opt.DB.Client)}
 }
 
-// Like makes a user like a post; liking a repost likes its original. Repeating it changes nothing.
-// It returns ErrNotFound if the post does not exist, is deleted, or is hidden from the user. One
-// round trip if the post is in memory and is not a repost; about ten on a Cluster.
+// Like makes a user like a post; liking a repost likes its original. Repeating the call changes
+// nothing. It returns ErrNotFound if the post does not exist, is deleted, or is hidden from the
+// user. One round trip if the post is in memory and is not a repost; about ten on a Cluster.
 func (r *Reactions) Like(ctx context.Context, user social.User, id int64) error {
 	post, err := r.target(ctx, user, id)
 	if err != nil {
@@ -51,7 +51,7 @@ func (r *Reactions) Like(ctx context.Context, user social.User, id int64) error 
 	return nil
 }
 
-// Unlike removes a like, even of a post that the user may no longer see. Repeating it changes
+// Unlike removes a like, even of a post that the user may no longer see. Repeating the call changes
 // nothing. One round trip if the post is in memory, four on a Cluster.
 func (r *Reactions) Unlike(ctx context.Context, user social.User, id int64) error {
 	post, err := r.original(ctx, id)
@@ -75,8 +75,8 @@ func (r *Reactions) Unlike(ctx context.Context, user social.User, id int64) erro
 
 // change calls change to change a like: directly on a single server, and as a task on a Cluster,
 // which another process finishes if this process dies. On a single server, a task would take 1.49
-// times the CPU of web process and server for a like (0.78 ms for the whole request), and 1.27
-// times for an unlike.
+// times the CPU time of the web process and the server for a like (0.78 ms for the whole request),
+// and 1.27 times for an unlike.
 func (r *Reactions) change(ctx context.Context, post social.Post, user social.User, change func() error) error {
 	if !r.DB.Cluster {
 		return change()
@@ -192,8 +192,8 @@ type MarkedPosts struct {
 }
 
 // LikedPosts returns a page of the posts that a user likes. The viewer has asked for this user, so
-// a mute does not hide the user's own posts. cursor is empty for the first page; a malformed cursor
-// is *InvalidError. One round trip if the posts are in memory.
+// a mute does not hide the user's own posts. cursor is empty for the first page; for a malformed
+// cursor, LikedPosts returns *InvalidError. One round trip if the posts are in memory.
 func (r *Reactions) LikedPosts(ctx context.Context, v *social.Viewer, uid int64, cursor string, limit int) (MarkedPosts, error) {
 	if v.Sees(uid) == social.Hidden {
 		return MarkedPosts{}, nil

@@ -12,7 +12,7 @@ import (
 )
 
 // maxPending limits the number of unfinished tasks of all kinds that are read. Thousands of imports
-// and mails can wait for their limits. The server takes about a millisecond to read so many tasks.
+// and emails can wait for their limits. The server takes about a millisecond to read so many tasks.
 const maxPending = 10_000
 
 // Pushing reports whether part of the audience of a post has yet to get the post. If there are more

@@ -100,7 +100,7 @@ func (e *Engine) fanOut(ctx context.Context, job *Job) (segments []string, err e
 }
 
 // pushFirst puts a post on the timelines of the first thousand followers, whose first page has been
-// read, and records segments for the others.
+// read, and records segments for the other followers.
 func (e *Engine) pushFirst(ctx context.Context, job *Job, first rueidis.RedisResult) (segments []string, err error) {
 	err = e.writer.pushPage(ctx, job, first)
 	for page := 1; err == nil && !job.done() && page < pagesAtOnce; page++ {

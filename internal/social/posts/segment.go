@@ -38,10 +38,10 @@ const (
 // people follow and unfollow.
 type segment struct {
 	post, author int64
-	time         string // of the post: with the author, it distinguishes the post from another one that got its ID after a failover
+	time         string // of the post: with the author, it distinguishes the post from another post that got its ID after a failover
 	from         storage.Cursor
-	to           storage.Cursor // the last follower; FirstPage for all later ones
-	part         string         // a tag, or "@" and an ID for the followers of that user; empty for those of the author
+	to           storage.Cursor // the last follower; FirstPage for all later followers
+	part         string         // a tag, or "@" and an ID for the followers of that user; empty for the followers of the author
 	long         bool
 }
 

@@ -245,7 +245,7 @@ func (l *lookAhead) view(ctx context.Context, place int) (view *timeline.View, o
 	return l.views[i], true, nil
 }
 
-// anyShown reports whether the viewer sees any post between two places, or might see one that is
+// anyShown reports whether the viewer sees any post between two places, or might see a post that is
 // too far away to check. Places only grow between calls, so no post is checked twice.
 func (l *lookAhead) anyShown(ctx context.Context, v *social.Viewer, from, to int) (bool, error) {
 	for l.hiddenUpTo = max(l.hiddenUpTo, from); l.hiddenUpTo < to; l.hiddenUpTo++ {

@@ -30,8 +30,9 @@ type node struct {
 	end   int32
 }
 
-// newTree builds a tree from replies sorted by ID. A reply whose parent is not among them, or not
-// older, counts as a reply to the root, which breaks every cycle in a damaged database.
+// newTree builds a tree from replies sorted by ID. A reply whose parent is not among the replies,
+// or not older than the reply, counts as a reply to the root, which breaks every cycle in a damaged
+// database.
 func newTree(root int64, links []link) *tree {
 	t := &tree{root: root, links: links, places: make([]int32, len(links)), nodes: make([]node, 0, len(links))}
 	// first and next form the linked lists of replies to each post; the index len(links) is the

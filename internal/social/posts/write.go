@@ -54,7 +54,7 @@ type db struct {
 	now     func() time.Time
 	follows storage.Follows
 	lists   *collection.Timelines
-	homes   *collection.Timelines // the home timelines; on a Cluster only existing ones
+	homes   *collection.Timelines // the home timelines; on a Cluster only existing timelines
 	tasks   *work.Engine
 	search  *search.Posts
 	tagged  func(ctx context.Context, tags []string) error // see EngineOptions.OnTags; may be nil
@@ -338,7 +338,7 @@ func homeKeys(ids []string) []string {
 
 // whoFollowBoth returns the followers of a reply's author in ids who also follow the parent's
 // author, or are the parent's author. If job.fromParentAuthor is set, ids are followers of the
-// parent's author, and it returns those who also follow the reply's author.
+// parent's author, and whoFollowBoth returns the followers who also follow the reply's author.
 func (w *writer) whoFollowBoth(ctx context.Context, job *Job, ids []string) ([]string, error) {
 	to, other := storage.Itoa(job.To), job.To
 	if job.fromParentAuthor {

@@ -19,7 +19,7 @@ type Field string
 const (
 	Name        Field = "name"        // the name of the site, instead of DefaultName
 	Description Field = "description" // one sentence
-	Contact     Field = "contact"     // an e-mail address, or the address of a web page
+	Contact     Field = "contact"     // an email address, or the address of a web page
 	Account     Field = "account"     // the name of a user who speaks for the site
 	Rules       Field = "rules"       // one per line
 	About       Field = "about"       // Markdown, like Privacy and Terms
@@ -124,7 +124,7 @@ func Clean(f Field, typed string) (string, error) {
 	return "", social.Invalid(string(f), "There is no such setting.")
 }
 
-// cleanContact accepts an e-mail address, or the address of a web page.
+// cleanContact accepts an email address, or the address of a web page.
 func cleanContact(typed string) (string, error) {
 	contact, err := social.CleanLine(typed, string(Contact), MaxContact)
 	if err != nil || contact == "" {

@@ -16,8 +16,8 @@ import (
 
 // Settings are the settings of a site. They are safe for concurrent use.
 //
-// The settings are fields of one hash rather than a record of package model: the hash is older, and
-// every page reads the settings from memory.
+// The settings are fields of one hash rather than a record of package model: the hash is older than
+// the package, and every page reads the settings from memory.
 type Settings struct {
 	db    storage.Database
 	users *storage.Users
@@ -82,12 +82,13 @@ func (s *Settings) ID(ctx context.Context) (string, error) {
 // ErrChanged reports that somebody else has changed a setting since the form was filled in.
 var ErrChanged = errors.New("social: the setting has changed in the meantime")
 
-// Set changes settings, in all processes immediately, and returns those that actually changed. Only
-// admins and operators may change settings. shown maps settings to the Info.Version of the texts
-// that a form was filled in with: such a setting keeps its current text if it was not edited, and
-// if it was edited and somebody else has changed it too, Set returns ErrChanged. The audit log gets
-// an entry for each change, without the text. If Set returns ErrForbidden, or *InvalidError, which
-// names the field, nothing is changed. Three round trips, and one for each change.
+// Set changes settings, in all processes immediately, and returns the settings that actually
+// changed. Only admins and operators may change settings. typed maps the settings to change to
+// their new texts. shown maps settings to the Info.Version of the text with which a form was filled
+// in: a setting that was not edited in the form keeps its current text; if it was edited and
+// somebody else has changed it too, Set returns ErrChanged. The audit log gets an entry for each
+// change, without the text. If Set returns ErrForbidden, or *InvalidError, which names the field,
+// nothing is changed. Three round trips, and one for each change.
 func (s *Settings) Set(ctx context.Context, actor social.Actor, typed, shown map[Field]string) (changed []Field, err error) {
 	if err := s.users.Require(ctx, actor, social.Admin); err != nil {
 		return nil, err

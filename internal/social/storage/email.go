@@ -11,10 +11,10 @@ const (
 	EmailMeta = "{" + EmailModel + ".0}.meta"
 )
 
-// MailPrefix is the prefix of the keys of queued mails.
+// MailPrefix is the prefix of the keys of queued emails.
 const MailPrefix = "mail:"
 
-// MailKey is the string with a queued mail, in JSON, under a random ID. It expires.
+// MailKey is the string with a queued email, in JSON, under a random ID. It expires.
 func MailKey(id string) string { return MailPrefix + id }
 
 // emailBases are the key prefixes of EmailModel.

@@ -1,5 +1,5 @@
 -- Mutes or blocks a user. Idempotent; a different end replaces the previous one.
--- KEYS[1]   the users that a user has muted, or blocked, scored by the end
+-- KEYS[1]   the users whom a user has muted or blocked, scored by the time at which this ends
 -- ARGV[1]   the id of the other user
 -- ARGV[2]   the end, or +inf for no end
 -- ARGV[3]   the current time

@@ -17,7 +17,7 @@ func (b *before) set(r rune) {
 // count.
 func (b before) word() bool { return isWord(b.r) && !isUnspaced(b.r) }
 
-// mention reports whether a mention can begin: not inside a word, an e-mail address, or a page
+// mention reports whether a mention can begin: not inside a word, an email address, or a page
 // address typed without http.
 func (b before) mention() bool {
 	return !b.word() && b.r != '@' && b.r != '＠' && b.r != '/'

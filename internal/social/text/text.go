@@ -129,7 +129,7 @@ func targets(body string, kind Kind, marks string, limit int) []string {
 const maxName = 20
 
 // name returns the length of the name at the beginning of a text, and whether it can be mentioned:
-// it must not be part of a longer word or the beginning of an e-mail or federated address.
+// it must not be part of a longer word or the beginning of an email or federated address.
 func name(text string) (int, bool) {
 	n := 0
 	for n < len(text) && isNameByte(text[n]) {

@@ -99,7 +99,7 @@ const (
 	// pause is three times as long as the previous one.
 	firstPause = time.Second
 	maxPause   = 5 * time.Minute
-	// maxTries is the maximum number of tries of a task, which take about half an hour. A mail is
+	// maxTries is the maximum number of tries of a task, which take about half an hour. An email is
 	// tried until it is too old.
 	maxTries     = 12
 	maxMailTries = 1000

@@ -32,7 +32,7 @@ const (
 	// maxHeld is the number of held tasks at which a process takes no more tasks. Most held tasks
 	// wait for replicas then.
 	maxHeld = maxUnconfirmed / 2
-	// mailLate is the time for which a mail must have been due before a process without a mail
+	// mailLate is the time for which an email must have been due before a process without a mail
 	// server examines it.
 	mailLate = 10 * time.Minute
 )

@@ -11,7 +11,7 @@ import (
 )
 
 // klauspost/compress/gzhttp is not used, because it compresses on the fly: a page would have no
-// Content-Length, static files and the shared page would be compressed for each client instead of
+// Content-Length, static files and shared pages would be compressed for each client instead of
 // once, and a client that accepts "*" would get uncompressed responses.
 
 // CompressFrom is the minimum size of a compressed response, in bytes. A smaller response fits into

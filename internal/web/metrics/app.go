@@ -73,7 +73,7 @@ func pictureMetrics(service *app.App) []prometheus.Collector {
 	return all
 }
 
-// mailMetrics returns the metrics of mails. Queued mails are jobs in the queue "mail".
+// mailMetrics returns the metrics of emails. Queued emails are jobs in the queue "mail".
 func mailMetrics(service *app.App) []prometheus.Collector {
 	counts := &service.Email.Counts
 	var all []prometheus.Collector

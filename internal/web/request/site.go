@@ -32,7 +32,7 @@ type Options struct {
 type Site struct {
 	opt     Options
 	app     *app.App
-	mail    bool                                                         // the site sends mails
+	mail    bool                                                         // the site sends emails
 	confirm func(context.Context) (context.Context, *atomic.Bool, error) // app.App.Confirm
 
 	pages       view.Caches

@@ -5,21 +5,23 @@ import (
 	"retwis/internal/social/accounts"
 )
 
-// AccountForm is a form with a username and a password, filled in with rejected input, except for
-// the password, and with the message for one field.
+// AccountForm is a form with a username and a password. It shows the rejected input, except for the
+// password, and the error of one field.
 type AccountForm struct {
 	Username string
 	Next     string
 	Draft    string // text that was sent without a session
-	Kept     string // fields of the text's pictures, as url.Values encodes them
-	Action   string // path that the text was sent to, or name of the form on a page
-	Notice   string // what has just succeeded
-	Invite   string // token of an invitation
-	Reason   string // why the person wants to join
-	Email    string // for a new account
-	Mode     accounts.SignUpMode
-	Field    string
-	Problem  string
+	Kept     string // form fields of the pictures in Draft, as url.Values encodes them
+	// Action is the path to which Draft was sent or, on a page with several forms, the name of the
+	// form.
+	Action  string
+	Notice  string // what has just succeeded
+	Invite  string // token of an invitation
+	Reason  string // why the person wants to join
+	Email   string // for a new account
+	Mode    accounts.SignUpMode
+	Field   string
+	Problem string
 }
 
 // problem returns the error of a field, or "".

@@ -373,7 +373,7 @@ func strongAddress(address string) templ.Component {
 	})
 }
 
-// ForgotPage asks for the account whose password is forgotten, or says that a mail is on its way if
+// ForgotPage asks for the account whose password is forgotten, or says that an email is on its way if
 // the account exists.
 func ForgotPage(f Frame, sent bool, form AccountForm) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -726,7 +726,7 @@ func StopDigestPage(f Frame, path string) templ.Component {
 	})
 }
 
-// MailDonePage shows the result of a link in a mail.
+// MailDonePage shows the result of a link in an email.
 func MailDonePage(f Frame, text string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -813,7 +813,7 @@ func MailDonePage(f Frame, text string) templ.Component {
 	})
 }
 
-// NoLinkPage is shown for an invalid link in a mail.
+// NoLinkPage is shown for an invalid link in an email.
 func NoLinkPage(f Frame) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -20,7 +20,7 @@ type Site struct {
 	Name, Description              string
 	HasRules, HasPrivacy, HasTerms bool
 	Version                        string // of the program
-	Mail                           bool   // the site sends mails
+	Mail                           bool   // the site sends emails
 	NoSignUp                       bool   // strangers cannot sign up without an invitation
 }
 

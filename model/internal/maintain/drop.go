@@ -58,8 +58,8 @@ func (r *run) refuseWriters(ctx context.Context, p *schema.Partition) error {
 	return r.t.Client.Do(ctx, b.Hdel().Key(p.Meta).Field(fields...).Build()).Error()
 }
 
-// dropRecords deletes the records of a partition: first those in the order of creation, then
-// others that have content.
+// dropRecords deletes the records of a partition: first the records in the order of creation, then
+// other records that have content.
 func (r *run) dropRecords(ctx context.Context, p *schema.Partition) error {
 	t := r.t
 	for {

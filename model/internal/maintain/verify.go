@@ -105,7 +105,7 @@ func (r *run) withoutContent(ctx context.Context, p *schema.Partition, ids []str
 	return append(listed, adopted...), nil
 }
 
-// listed separates the ids in the order of creation from the others.
+// listed separates the ids in the order of creation from the other ids.
 func (r *run) listed(ctx context.Context, p *schema.Partition, ids []string) (listed, others []string, err error) {
 	if len(ids) == 0 {
 		return nil, nil, nil
@@ -210,7 +210,7 @@ func (r *run) size(ctx context.Context) (int64, error) {
 	return total, nil
 }
 
-// withoutForeign removes the ids whose keys belong to another model: a published one, or one
+// withoutForeign removes the ids whose keys belong to another model: a published model, or a model
 // with a meta key. Such ids occur only if callers choose the ids.
 func (r *run) withoutForeign(ctx context.Context, p *schema.Partition, ids []string) ([]string, error) {
 	t := r.t

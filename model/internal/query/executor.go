@@ -107,7 +107,7 @@ func newExecutor(ctx context.Context, t *record.Table, q *parsedQuery, resumed [
 	return f, nil
 }
 
-// byCreation separates the candidates that scan in creation order from the others.
+// byCreation separates the candidates that scan in creation order from the other candidates.
 func byCreation(candidates []*candidate) (inOrder, others []*candidate) {
 	for _, o := range candidates {
 		if o.path != nil && o.path.x == nil && o.path.members == nil {

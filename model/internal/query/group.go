@@ -74,8 +74,8 @@ func split(e *expr) (filter *expr, groups []*group) {
 	return filter, groups
 }
 
-// groupCandidates returns the candidates that scan sets of values, in creation order: one that
-// scans the smallest of the narrow groups, and one for each other group.
+// groupCandidates returns the candidates that scan sets of values, in creation order: one candidate
+// that scans the smallest of the narrow groups, and a candidate for each other group.
 func (p *planner) groupCandidates(terms []*expr) []*candidate {
 	var all []*candidate
 	narrow := &accessPath{size: -1}

@@ -45,9 +45,9 @@ type orderedIndex struct {
 	bound   int // number of columns before the columns of the order
 }
 
-// orderIndex finds an index for an order: the one with the most leading columns bound to single
-// values, or the index named in a cursor, since the best index may change if indexes are built
-// or dropped between two pages.
+// orderIndex finds an index for an order: the index with the most leading columns bound to single
+// values, or the index named in a cursor, since the best index may change if indexes are built or
+// dropped between two pages.
 func (p *planner) orderIndex(order []ordering, e *expr, resumed []string) (*orderedIndex, error) {
 	var conds []*expr
 	for _, term := range e.terms {

@@ -7,10 +7,10 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// pack encodes a query with an access path for select.lua, and returns the sets of values that
-// the script needs. within is the order whose positions are returned, or nil.
+// pack encodes a query with an access path for select.lua, and returns the sets of values that the
+// script needs. If within is not nil, the script returns the position of each record in that order.
 func (f *executor) pack(src *accessPath, part *schema.Partition, within *orderedIndex) (packed string, sets []schema.Entry) {
-	kind, number, many := "a", 0, false
+	kind, number, many := "a", 0, false // select.lua describes the kinds
 	switch {
 	case src.members != nil:
 		kind = "i"
@@ -64,7 +64,8 @@ func (f *executor) pack(src *accessPath, part *schema.Partition, within *ordered
 	return string(b), sets
 }
 
-// packBuilt encodes the names of the indexes that a query needs.
+// packBuilt encodes which fields of the hash meta must exist: a field for each index that the query
+// needs.
 func packBuilt(t *record.Table, b []byte, src *accessPath, left *expr, within *orderedIndex) []byte {
 	used := left.appendIndexes(nil)
 	if src.x != nil {
@@ -91,8 +92,8 @@ func flag(set bool) int64 {
 	return 0
 }
 
-// packEndings encodes the widths or terminators of the first columns of an index; -1: all
-// columns.
+// packEndings encodes the widths or terminators of the first columns of an index. columns is the
+// number of these columns; -1 means all.
 func packEndings(b []byte, x *schema.Index, columns int) []byte {
 	if x == nil || x.Plain() {
 		return schema.PackList(b, 0)

@@ -98,8 +98,8 @@ func (p *planner) candidates(e *expr, given []*expr) ([]*candidate, error) {
 	return candidates, nil
 }
 
-// indexCandidates returns the candidates of one index for a conjunction of conditions: one for
-// each condition on a list, since different elements can match different conditions.
+// indexCandidates returns the candidates of one index for a conjunction of conditions: one
+// candidate for each condition on a list, since different elements can match different conditions.
 func (p *planner) indexCandidates(x *schema.Index, conds []*expr) ([]*candidate, error) {
 	if !x.Built() || x.PerValue || !p.present(x, conds) {
 		return nil, nil
@@ -160,8 +160,8 @@ func (p *planner) usable(x *schema.Index, column int, conds []*expr) []*expr {
 	return all
 }
 
-// columnRanges returns the ranges of a column that conditions select. exact reports whether
-// they are single values.
+// columnRanges returns the ranges of a column that conditions select. exact reports whether the
+// ranges are single values.
 func (p *planner) columnRanges(x *schema.Index, column int, conds []*expr) (ranges []schema.Range, exact bool, err error) {
 	for i, c := range conds {
 		selected, err := x.Ranges(p.s, column, c.op, c.values)
@@ -258,7 +258,8 @@ func joined(prefixes []string, ranges []schema.Range) []schema.Range {
 	return schema.SortRanges(all)
 }
 
-// plan chooses among candidates: those with the fewest entries, or those named in a cursor.
+// plan chooses among candidates: the candidates with the fewest entries, or the candidates named in
+// a cursor.
 type plan struct {
 	resumed []string // names in a cursor; nil: choose by size
 	names   []string // names of the chosen candidates, in order
@@ -289,7 +290,7 @@ func (c *plan) choose(candidates []*candidate) []*accessPath {
 	return all
 }
 
-// best returns the candidate with the fewest entries, or the next one named in the cursor.
+// best returns the candidate with the fewest entries, or the next candidate named in the cursor.
 func (c *plan) best(candidates []*candidate) *candidate {
 	if c.resumed == nil {
 		return leastOf(candidates)

@@ -327,8 +327,8 @@ local function finish(ended, last)
 	return reply
 end
 
--- nextSize returns the number of members to read next: few at first, then twice as many each
--- time, within the limits if the members are as long as the previous ones.
+-- nextSize returns the number of members to read next: few at first, then twice as many each time,
+-- within the limits if the members are as long as the previous members.
 local batch = want > 0 and math.min(math.max(want, 8), 100) or 100
 local function nextSize()
 	local size = math.min(batch, MEMBERS - examined)
@@ -456,10 +456,10 @@ local function inOrder(keys)
 	for i, k in ipairs(keys) do
 		sets[i] = { key = k, at = rank(k) }
 	end
-	local pending = {} -- candidates that may come after unread ones
+	local pending = {} -- candidates that may come after unread candidates
 	while true do
 		local share = math.max(math.ceil(nextSize() / #sets), 2)
-		local safe -- all members up to this one have been read
+		local safe -- all members up to this member have been read
 		for _, set in ipairs(sets) do
 			if not set.ended then
 				if not set.ahead then

@@ -115,7 +115,7 @@ type application struct {
 	gone    bool           // the record does not exist: other records may have its former entries by now
 	digest  bool           // compare the digest
 	removes bool           // delete the record, or leftovers of a missing record
-	force   bool           // add all entries, even those already in the content; or delete a record that the model did not write
+	force   bool           // add all entries, even entries already in the content; or delete a record that the model did not write
 	keeps   bool           // keep the content, except for the time of expiry
 	drops   bool           // remove entries of other indexes from the content
 	aligns  bool           // keep entries that this process cannot compute
@@ -299,7 +299,7 @@ const (
 func (t *Table) appendFlags(a *application, s *shape, p *schema.Partition, keys, args []string) (_, _ []string) {
 	c := a.c
 	// The known content may have been written by a declaration with an expires field that this
-	// one lacks.
+	// declaration lacks.
 	if c.due != a.known.due || a.mode != mustExist && c.due != 0 || a.force && (a.removes || t.Schema.Expires >= 0) {
 		s.flags |= flagDue
 		keys, args = append(keys, p.Expires), append(args, strconv.FormatInt(c.due, 10))
@@ -358,7 +358,7 @@ func (t *Table) appendCompared(c *change, s *shape, args []string) []string {
 	return append(args, expected...)
 }
 
-// errAgain is returned if the stored record differs from the known one. The application then
+// errAgain is returned if the stored record differs from the known record. The application then
 // holds the current state.
 var errAgain = errors.New("the record is not as expected")
 
@@ -373,7 +373,7 @@ func (t *Table) write(ctx context.Context, c *change) error {
 	return t.Registry.RetryRestored(ctx, func() error { return t.applyAgain(ctx, t.begin(c), errAgain) })
 }
 
-// applyAgain runs apply.lua until the stored record equals the known one, or there is another
+// applyAgain runs apply.lua until the stored record equals the known record, or there is another
 // error.
 func (t *Table) applyAgain(ctx context.Context, a *application, err error) error {
 	for range maxApplied {
@@ -417,8 +417,8 @@ func (t *Table) applyMany(ctx context.Context, changes []*change) []error {
 	return t.applyAll(ctx, all)
 }
 
-// applyAll runs apply.lua for several records in one pipeline, and again for stored records
-// that differ from the known ones.
+// applyAll runs apply.lua for several records in one pipeline, and again for stored records that
+// differ from the known records.
 func (t *Table) applyAll(ctx context.Context, all []*application) []error {
 	errs := make([]error, len(all))
 	calls := make([]script.Call, len(all))

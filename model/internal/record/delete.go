@@ -64,7 +64,8 @@ func (t *Table) remove(ctx context.Context, r *removal) error {
 	return t.removeMany(ctx, []*removal{r})[0]
 }
 
-// removeMany removes records: a pipeline that reads their contents, and one that removes them.
+// removeMany removes records: a pipeline that reads their contents, and a pipeline that removes the
+// records.
 func (t *Table) removeMany(ctx context.Context, all []*removal) []error {
 	errs := make([]error, len(all))
 	commands := make(rueidis.Commands, len(all))

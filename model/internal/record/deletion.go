@@ -172,8 +172,8 @@ func (d *deletion) applyRule(ctx context.Context, f *deletingRecord, r *referrer
 	return d.cascade(ctx, r, ids, via)
 }
 
-// cascade deletes records that no record refers to, in one pipeline, and adds the others to the
-// path.
+// cascade deletes records that no record refers to, in one pipeline, and adds the other records to
+// the path.
 func (d *deletion) cascade(ctx context.Context, r *referrer, ids []string, via *schema.Entry) error {
 	near, far, err := r.from.References.fields(ctx)
 	if err != nil {

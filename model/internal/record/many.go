@@ -99,7 +99,7 @@ func (o *Objects) CreateMany(ctx context.Context, n int, at func(position int) a
 	}
 }
 
-// PutMany puts records, and creates those without an id. See CreateMany.
+// PutMany puts records, and creates records without an id. See CreateMany.
 func (o *Objects) PutMany(ctx context.Context, n int, at func(position int) any, refused func(position int, err error)) {
 	m := o.newMany(ctx, refused)
 	defer m.close()

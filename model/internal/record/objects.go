@@ -198,7 +198,7 @@ func (o *Objects) Get(ctx context.Context, id string, ptr any) error {
 	return o.parseInto(ctx, id, o.Table.Rows.Do(ctx, id, false), reflect.ValueOf(ptr).Elem())
 }
 
-// GetMany calls add with a pointer to each existing record, or the error of an unreadable one.
+// GetMany calls add with a pointer to each existing record, or the error of an unreadable record.
 func (o *Objects) GetMany(ctx context.Context, ids []string, add func(ptr any, err error)) error {
 	if slices.ContainsFunc(ids, func(id string) bool { return !o.Table.Layout.IsID(id) }) {
 		ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !o.Table.Layout.IsID(id) })

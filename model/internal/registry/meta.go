@@ -2,7 +2,7 @@ package registry
 
 import "strings"
 
-// Published is the content of user.meta in one partition.
+// Published is the content of the hash <model>.meta in one partition.
 type Published struct {
 	Digest, Schema       string            // of the declaration in force
 	also                 string            // digest of another declaration whose programs may write
@@ -13,7 +13,7 @@ type Published struct {
 	built                map[string]bool   // by identity
 }
 
-// ParsePublished parses the hash user.meta.
+// ParsePublished parses the hash <model>.meta.
 func ParsePublished(meta map[string]string) Published {
 	r := Published{
 		Digest: meta["digest"], also: meta["also"], Schema: meta["schema"], Wanted: meta["wanted"], WantedDigest: meta["wanteddigest"],

@@ -152,7 +152,7 @@ func (g *Registry) checkNeighbours(ctx context.Context, later bool) error {
 		if later && g.Layout.Name < n.Name {
 			continue
 		}
-		// If both models have partitions, comparing the first ones is enough: every key
+		// If both models have partitions, comparing the first partitions is enough: every key
 		// contains the number of its partition.
 		ours, theirs := len(g.Layout.Parts), n.Partitions
 		if g.Layout.Spread() && n.Partitions > 1 {

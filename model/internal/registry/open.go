@@ -2,7 +2,7 @@ package registry
 
 import "context"
 
-// Open publishes the model, unless its keys could be those of another model.
+// Open publishes the model, unless its keys could be keys of another model.
 func (g *Registry) Open(ctx context.Context) error {
 	if err := g.checkNeighbours(ctx, false); err != nil {
 		return err

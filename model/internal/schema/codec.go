@@ -195,7 +195,7 @@ func floatCodec(t reflect.Type) codec {
 	}
 }
 
-// parseError replaces an error of strconv or time by one that names the expected format.
+// parseError replaces an error of strconv or time by an error that names the expected format.
 func parseError(err error, s, want string) error {
 	if err == nil {
 		return nil

@@ -15,16 +15,18 @@ import (
 	"retwis/internal/ordered"
 )
 
-// Content is the index entries of one record, as stored in user.content. It allows a script to
-// remove the record from all indexes, or to check conditions without reading the record. A
-// Content is a MessagePack list, which Lua unpacks in one call: the expiry in milliseconds
-// since 1970 or 0, then the number of the index and the value of each entry.
+// Content is the index entries of one record, as stored in the hash <model>.content. It allows a
+// script to remove the record from all indexes, or to check conditions without reading the record.
+// A Content is a MessagePack list, which Lua unpacks in one call: the expiry in milliseconds since
+// 1970 or 0, then the number of the index and the value of each entry.
 type Content string
 
 // Entry is one value of a record in one index.
 type Entry struct {
 	Index *Index
-	Value string // as in the hash of a unique index, in the key of its set, or in the member before the id
+	// Value is the value as stored: a field of the hash of a unique index, the end of the key of a
+	// set, or the part of a member before the ID.
+	Value string
 }
 
 // Limits of the index entries of a record.

@@ -4,7 +4,8 @@ import (
 	"retwis/internal/redis/keys"
 )
 
-// Keys are the keys of one partition of a model, all in one hash slot.
+// Keys are the keys of one partition of a model, all in one hash slot. The examples are keys of a
+// model with the name user.
 type Keys struct {
 	RecordPrefix string // prefix of user:<id>: hash, one record
 	Base         string // prefix of the following keys, and of the keys of indexes and collections

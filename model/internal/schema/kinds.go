@@ -159,8 +159,7 @@ func boolText(b bool) string {
 	return "0"
 }
 
-// columnName returns the name of a column for errors. Package ordered refuses the name
-// id.
+// columnName returns the name of a column for errors. Package ordered rejects the name id.
 func columnName(field string) string {
 	if field == "id" {
 		return "id_"

@@ -118,7 +118,7 @@ func (l *Layout) ValuePrefix() string {
 	return l.Parts[0].Index("")
 }
 
-// CreationScore returns the score in user.all for a new record, or "" for the time of the
+// CreationScore returns the score in <model>.all for a new record, or "" for the time of the
 // server.
 func (l *Layout) CreationScore(id string) string {
 	switch l.IDs {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Encode encodes a struct as texts: the stored fields, then the computed ones.
+// Encode encodes a struct as texts: the stored fields, then the computed fields.
 func (d *Declaration) Encode(record reflect.Value) ([]Text, error) {
 	all := make([]Text, len(d.Schema.Fields))
 	for i := range d.GoFields {

@@ -19,7 +19,7 @@ import (
 // Schema describes the stored data of a model and its indexes: everything that maintenance
 // needs, without the Go type.
 type Schema struct {
-	Fields      []Field // stored fields, then computed ones
+	Fields      []Field // stored fields, then computed fields
 	Indexes     []*Index
 	Collections []string      // names of the Sets and Lists of a record
 	Names       []string      // names of the stored fields
@@ -61,7 +61,7 @@ func (f *Field) indexed(stored Text) Text {
 //
 //   - A unique index is a hash from value to id.
 //   - An index that only supports equality (PerValue) has a sorted set of ids for each value,
-//     in creation order, with the same scores as in user.all. A sorted set at the key of the
+//     in creation order, with the same scores as in <model>.all. A sorted set at the key of the
 //     index, its directory, lists the values that have such a set; its scores are 0.
 //   - Any other index is a sorted set in which all scores are 0. Each member is the values of
 //     the columns, encoded as bytes that sort as the values do, followed by the id.
@@ -167,7 +167,7 @@ func (f *Field) Type() string {
 	return string(f.Kind)
 }
 
-// ValueKind returns the kind of the indexed values: for a list, that of its elements.
+// ValueKind returns the kind of the indexed values: for a list, the kind of its elements.
 func (f *Field) ValueKind() kind {
 	if f.Element != "" {
 		return f.Element
@@ -207,13 +207,13 @@ func (x *Index) Identity(s *Schema) string {
 // perValue is the word in the identity of an index with a set per value.
 const perValue = "equal"
 
-// PerValue reports whether an identity is that of an index with a set per value.
+// PerValue reports whether an identity belongs to an index with a set per value.
 func PerValue(identity string) bool {
 	options, _, _ := strings.Cut(identity, " at ")
 	return strings.Contains(options+" ", " "+perValue+" ")
 }
 
-// Stored is a schema as stored in user.meta, for programs without the Go type.
+// Stored is a schema as stored in <model>.meta, for programs without the Go type.
 type Stored struct {
 	Encoding    string      `json:"encoding"` // "hash"
 	IDs         IDs         `json:"ids"`
@@ -342,8 +342,8 @@ func (x *Index) ColumnOf(field int) int { return slices.Index(x.FieldNumbers, fi
 // of queries notice if another process has dropped the index.
 func (x *Index) Built() bool { return x.State.Built.Load() }
 
-// FieldIndex returns the non-unique index on a single field, or nil. Fields with a rule have
-// one, as New checks.
+// FieldIndex returns the non-unique index on a single field, or nil. Fields with a rule have such
+// an index, as New checks.
 func (s *Schema) FieldIndex(field int) *Index {
 	for _, x := range s.Indexes {
 		if !x.Unique && len(x.Columns) == 1 && x.FieldNumbers[0] == field {

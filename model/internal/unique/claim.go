@@ -160,8 +160,8 @@ func (u *Claims) Claim(ctx context.Context, id, token string, e schema.Entry) (C
 }
 
 // Has reports whether the record named in a hash field has the value. If it has, Has confirms a
-// pending claim, whose writer may have died. If it has not and revoke is set, Has revokes the
-// claim.
+// pending claim, whose writer may have died. If the record does not have the value and revoke is
+// set, Has revokes the claim.
 func (u *Claims) Has(ctx context.Context, e schema.Entry, text string, revoke bool) (bool, error) {
 	c := ParseClaim(text)
 	pending := c.Deadline != ""
@@ -175,7 +175,8 @@ func (u *Claims) Has(ctx context.Context, e schema.Entry, text string, revoke bo
 	return has, err
 }
 
-// Revoke reports whether the record of a claim has the value. If not, it revokes the claim.
+// Revoke reports whether the record of a claim has the value. If the record does not have it,
+// Revoke revokes the claim.
 func (u *Claims) Revoke(ctx context.Context, e schema.Entry, c ClaimText) (has bool, err error) {
 	p := u.Layout.Of(c.ID)
 	args := []string{c.ID, strconv.Itoa(e.Index.Number), e.Value, c.token, c.Deadline}

@@ -17,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// claimsOf returns the claims of a model with a unique e-mail address and two partitions, and
-// the index entry of an address.
+// claimsOf returns the claims of a model with a unique email address and two partitions, and the
+// index entry of an address.
 func claimsOf(t *testing.T, client rueidis.Client) (*Claims, schema.Entry) {
 	t.Helper()
 	s := &schema.Schema{Version: -1, Expires: -1}

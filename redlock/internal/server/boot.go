@@ -67,7 +67,7 @@ func (s *Redis) bootRequest(batch []*Op, dials int64) (ask bootRequest, needed b
 			continue
 		}
 		if ttl := roundUp(o.TTL); ttl > 0 && !slices.Contains(ask.declare, ttl) {
-			// A new connection may lead to another run, which lacks the record.
+			// A new connection may reach a restarted server, which lacks the record.
 			reconnected := s.dial != nil && s.boot.dialed != dials
 			if last, ok := s.boot.declared[ttl]; !ok || reconnected || now.Sub(last) >= declareAgain(ttl) {
 				ask.declare = append(ask.declare, ttl)
@@ -145,7 +145,7 @@ func (s *Redis) bootReply(ctx context.Context, client rueidis.Client, ask bootRe
 	return reply
 }
 
-// bootCommand builds a call of boot.lua: by its digest, or with the full script.
+// bootCommand builds a call of boot.lua: EVALSHA, or EVAL if full is set.
 func (s *Redis) bootCommand(client rueidis.Client, ask bootRequest, full bool) rueidis.Completed {
 	script := s.scripts[Boot]
 	if full {
@@ -189,7 +189,8 @@ func (s *Redis) Run(ctx context.Context, batch []*Op, replies []Reply) {
 		return
 	}
 	if s.dial == nil {
-		// The other case has no deadline, because rueidis is faster for a single caller without it.
+		// The other case has no deadline, because rueidis is faster for a single caller without a
+		// deadline.
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, AnswerTime)
 		defer cancel()
@@ -229,7 +230,7 @@ func (s *Redis) Run(ctx context.Context, batch []*Op, replies []Reply) {
 	}
 	s.decodeAll(ctx, client, batch, replies, results)
 	if after := s.dials.Load(); after != dials && !quarantined && !s.cluster && slices.ContainsFunc(batch, asksVote) {
-		// The batch may have been sent over a new connection, to another run.
+		// The batch may have been sent over a new connection, to a restarted server.
 		boot = s.askBoot(ctx, client, ask)
 	}
 	s.complete(ctx, client, batch, replies, boot)

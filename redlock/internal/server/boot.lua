@@ -106,8 +106,8 @@ local function used()
 	local cpu = redis.call('INFO', 'cpu')
 	local system = tonumber(string.match(cpu, 'used_cpu_sys_main_thread:([%d.]+)')) or 0
 	local user = tonumber(string.match(cpu, 'used_cpu_user_main_thread:([%d.]+)')) or 0
-	-- The uptime has whole seconds and may be one too high. It is negative if the clock was set
-	-- to a time before the start.
+	-- The uptime is in whole seconds, and may be one second too high. It is negative if the
+	-- clock was set to a time before the start.
 	local up = tonumber(string.match(info, 'uptime_in_seconds:(-?%d+)')) or 0
 	return math.floor(math.min((system + user) * 1000, (up - 1) * 1000))
 end

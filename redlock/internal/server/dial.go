@@ -13,7 +13,7 @@ import (
 	"retwis/internal/redis/redisurl"
 )
 
-// Dial returns the server at a URL. The Redis connects when it is first used.
+// Dial returns the server at a URL. The returned Redis connects on first use.
 func Dial(text string) (*Redis, error) {
 	config, err := redisurl.Parse(text)
 	if err != nil {
@@ -26,7 +26,7 @@ func Dial(text string) (*Redis, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.DB = 0 // the database does not matter
+	config.DB = 0 // the label names the server, not one of its databases
 	option.ClientName = "redlock"
 	option.ForceSingleClient = true
 	option.DisableCache = true

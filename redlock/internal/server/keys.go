@@ -11,27 +11,28 @@ import (
 // other.
 const Prefix = "redlock:"
 
-// bootKey is a hash on every server: "run" is the ID of the last run that votes, "since" is when it
-// started to vote, in milliseconds by the server's clock, and "ttl:<ms>" is when that TTL was last
-// known to be in use. While a newer run is quarantined, "new" is the ID of that run, and
-// "clock:<id>" is the reading of a machine's monotonic clock after the first reply of that run to
-// the machine. See boot.lua.
+// bootKey returns the key of a hash on every server: "run" is the ID of the last run that votes,
+// "since" is when it started to vote, in milliseconds by the server's clock, and "ttl:<ms>" is when
+// that TTL was last known to be in use. While a newer run is quarantined, "new" is the ID of that
+// run, and "clock:<id>" is what the monotonic clock <id> of a machine showed when the machine had
+// received the first reply of that run. See boot.lua.
 func bootKey() string { return Prefix + "boot" }
 
-// waitersKey is a sorted set: the waiters of a name, scored by their time of arrival in
-// microseconds. A member is the ID of a manager, a colon, and the value that the lock will have.
+// waitersKey returns the key of a sorted set: the waiters of a name, scored by their time of
+// arrival in microseconds. A member is the ID of a manager, a colon, and the value that the lock
+// will have.
 func waitersKey(name string) string { return Prefix + "waiters:" + keySuffix(name) }
 
-// attemptsKey is a hash: for each waiter, the time by which it asks again, and whether it listens
-// for its grant.
+// attemptsKey returns the key of a hash: for each waiter, the time by which it asks again, and
+// whether it listens for its grant.
 func attemptsKey(name string) string { return Prefix + "attempts:" + keySuffix(name) }
 
-// ownerKey is a hash: "value" of the lock that holds a name, and the holder's "host", "pid",
-// "since" in milliseconds, and "text". It expires with the lock.
+// ownerKey returns the key of a hash: the "value" of the lock that holds a name, and the holder's
+// "host", "pid", "since" in milliseconds, and "text". It expires with the lock.
 func ownerKey(name string) string { return Prefix + "owner:" + keySuffix(name) }
 
-// tokenKey is a string: the last fencing token of a name. It expires a day after the token was
-// counted.
+// tokenKey returns the key of a string: the last fencing token of a name. It expires a day after
+// its last increase.
 func tokenKey(name string) string { return Prefix + "token:" + keySuffix(name) }
 
 // Channel is the channel on which a manager receives the grants of its waiters.

@@ -80,7 +80,7 @@ type Redis struct {
 	boot   bootState
 	// dials counts the connections opened by dial.
 	dials atomic.Int64
-	// listens means that the subscription of this manager is active.
+	// listens reports whether this manager's subscription is active.
 	listens atomic.Bool
 
 	// Only Run uses batch and sent. One goroutine calls Run.
@@ -138,7 +138,7 @@ func (s *Redis) connect() (rueidis.Client, error) {
 }
 
 // addConn records a new connection, so that Close can close it. It also counts the connections,
-// because a new connection may lead to another run of the server.
+// because a new connection may reach a restarted server.
 func (s *Redis) addConn(conn net.Conn) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,7 +151,8 @@ func (s *Redis) addConn(conn net.Conn) error {
 	return nil
 }
 
-// Close implements Server. It ends calls that wait for a reply.
+// Close implements Server. It closes the connections of a dialed server, so calls that wait for a
+// reply fail. It leaves a caller's client open.
 func (s *Redis) Close() {
 	s.mu.Lock()
 	client, conns, closed := s.client, s.conns, s.closed
@@ -181,7 +182,7 @@ func (s *Redis) decodeSingle(ctx context.Context, client rueidis.Client, o *Op, 
 // decodeAll decodes the results of a batch. If the server does not have the script of an op,
 // decodeAll resends the op with the full script, and also every later op on the same name, so that
 // the server executes these ops in order: a release that is executed before its acquisition would
-// have no effect, and the lock would last until it expires. All ops can be repeated; an op that
+// have no effect, and the lock would last until it expires. All ops are idempotent; an op that
 // succeeded keeps its first reply.
 func (s *Redis) decodeAll(ctx context.Context, client rueidis.Client, batch []*Op, replies []Reply, results []rueidis.RedisResult) {
 	outOfOrder := map[string]bool{} // names whose ops must be repeated in order
@@ -219,7 +220,8 @@ func unknownScript(result rueidis.RedisResult) bool {
 	return ok && refused.IsNoScript()
 }
 
-// command builds the call of an op: by its digest, or with the full script.
+// command builds the command of an op: SET for a quick acquisition, otherwise EVALSHA, or EVAL if
+// full is set.
 func (s *Redis) command(client rueidis.Client, o *Op, full bool) rueidis.Completed {
 	number := func(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 	var keys [5]string
@@ -357,12 +359,13 @@ func decode(o *Op, result rueidis.RedisResult) Reply {
 	}
 }
 
-// failure returns the reply for an error. After an error of the server, the op was not executed;
-// after a connection error, the outcome is unknown.
+// failure returns the reply for an error. An error reply means that the op was not executed; after
+// a connection error, the outcome is unknown.
 func failure(err error) Reply {
 	if refused, ok := rueidis.IsRedisErr(err); ok {
 		text := refused.Error()
-		if strings.Contains(text, "WRONGTYPE") { // not the name itself, which is read with pcall
+		if strings.Contains(text, "WRONGTYPE") {
+			// Another key has the wrong type, not the name: the scripts read the name with pcall.
 			err = fmt.Errorf("%w: one of its keys that begin with %q", ErrNotLock, Prefix)
 		}
 		if strings.HasPrefix(text, "MOVED ") || strings.HasPrefix(text, "CLUSTERDOWN") {

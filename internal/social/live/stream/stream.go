@@ -100,8 +100,8 @@ func Newest(ctx context.Context, client rueidis.Client, n int) (entries []Entry,
 	return entries, last, nil
 }
 
-// Next waits up to wait for entries after an ID. It returns the entries and the ID of the last one,
-// or after if there are none. The command uses a separate connection.
+// Next waits up to wait for entries after an ID. last is the ID of the last entry; if there are no
+// entries, last is after. The command uses a separate connection.
 func Next(ctx context.Context, client rueidis.Client, after ID, wait time.Duration) (entries []Entry, last ID, err error) {
 	res := client.Do(ctx, client.B().Xread().Count(batch).Block(wait.Milliseconds()).Streams().
 		Key(storage.Live).Id(after.String()).Build())
