@@ -51,32 +51,32 @@ func childClient(url string) rueidis.Client {
 	return c
 }
 
-// writeUntilKilled puts and removes entries until the process is killed. It prints "writing"
-// after its first round of writes.
+// writeUntilKilled puts and removes entries until the process is killed. It prints a dot per 50
+// entries.
 func writeUntilKilled(c rueidis.Client) {
 	x, err := NewComposite(c, "killed", Options{Columns: []Column{{Name: "a", Type: Int}, {Name: "b", Type: String}}})
 	if err != nil {
 		panic(err)
 	}
-	for i := 0; ; i++ {
+	for {
 		_, err := x.PutMany(context.Background(), func(yield func(Entry) bool) {
-			for range 3000 {
+			for i := range 3000 {
+				if i%50 == 0 {
+					fmt.Print(".")
+				}
 				if !yield(Entry{ID: fmt.Sprint(rand.IntN(5000)), Values: []any{rand.IntN(100), "b"}}) {
 					return
 				}
 			}
 		})
 		if err == nil {
-			_, err = x.Remove(context.Background(), fmt.Sprint(rand.IntN(5000)))
-		}
-		if err == nil && i == 0 {
-			fmt.Println("writing")
+			_, _ = x.Remove(context.Background(), fmt.Sprint(rand.IntN(5000)))
 		}
 	}
 }
 
 // repairUntilKilled changes hashes and fetches them with Repair until the process is killed. It
-// prints "writing" after its first round with repairs.
+// prints a dot per round with repairs.
 func repairUntilKilled(c rueidis.Client) {
 	ctx := context.Background()
 	x, err := NewComposite(c, "repaired", Options{Columns: []Column{{Name: "age", Type: Int}}})
@@ -84,7 +84,7 @@ func repairUntilKilled(c rueidis.Client) {
 		panic(err)
 	}
 	key := func(id string) string { return "repaired:person:" + id }
-	for i := 0; ; i++ {
+	for {
 		var commands rueidis.Commands
 		for id := range 100 {
 			commands = append(commands, c.B().Hset().Key(key(fmt.Sprint("own", id))).FieldValue().FieldValue("age", fmt.Sprint(rand.IntN(1000))).Build())
@@ -97,18 +97,20 @@ func repairUntilKilled(c rueidis.Client) {
 			}
 		}
 		_, report, err := x.Fetch(ctx, entries, FetchOptions{Key: key, Repair: true})
-		if err == nil && i == 0 && report.Repaired > 0 {
-			fmt.Println("writing")
+		if err == nil && report.Repaired > 0 {
+			fmt.Print(".")
 		}
 	}
 }
 
-// startWriter starts a writer process and waits until it prints "writing".
-func startWriter(t *testing.T, url string) *exec.Cmd { return startChild(t, "INDEX_TEST_WRITER", url) }
+// startWriter starts a writer process and waits until it is in its second round.
+func startWriter(t *testing.T, url string) *exec.Cmd {
+	return startChild(t, "INDEX_TEST_WRITER", url, 61+rand.IntN(60))
+}
 
-// startChild runs this test binary as a child process and waits until the child prints
-// "writing".
-func startChild(t *testing.T, env, url string) *exec.Cmd {
+// startChild runs this test binary as a child process and waits until the child has printed a
+// number of dots.
+func startChild(t *testing.T, env, url string, dots int) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), env+"="+url)
@@ -118,9 +120,9 @@ func startChild(t *testing.T, env, url string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	require.OK(t)(cmd.Start())
-	line := make([]byte, len("writing"))
-	if _, err := out.Read(line); err != nil || string(line) != "writing" {
-		t.Errorf("the child printed %q, %v, want %q", line, err, "writing")
+	text := make([]byte, dots)
+	if _, err := io.ReadFull(out, text); err != nil || strings.Trim(string(text), ".") != "" {
+		t.Errorf("the child printed %q, %v, want dots", text, err)
 	}
 	return cmd
 }
@@ -136,7 +138,6 @@ func TestWriterKilled(t *testing.T) {
 	server := redistest.TCP(t)
 	for range 3 {
 		cmd := startWriter(t, server.URL())
-		time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond)
 		kill(cmd)
 		server.WaitDisconnected(t, child)
 		healthy(t, composite(t, server.Client(t), "killed", Options{Columns: columns(t, "a:int,b:string")}).Verify)
@@ -154,8 +155,7 @@ func TestRepairingReaderKilled(t *testing.T) {
 	}
 	for range 3 {
 		stop := o.write("")
-		cmd := startChild(t, "INDEX_TEST_REPAIRER", server.URL())
-		time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond)
+		cmd := startChild(t, "INDEX_TEST_REPAIRER", server.URL(), 1+rand.IntN(4))
 		kill(cmd)
 		server.WaitDisconnected(t, child)
 		stop()
@@ -180,7 +180,6 @@ func TestServerKilled(t *testing.T) {
 	server := redistest.TCP(t, "appendonly yes", "appendfsync always", `save ""`)
 	for range 3 {
 		cmd := startWriter(t, server.URL())
-		time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond)
 		server.Kill(t)
 		kill(cmd)
 		server.Restart(t, true)
