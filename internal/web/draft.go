@@ -29,7 +29,7 @@ func (h *handlers) draft(req *request.Request) (draft posts.Draft, shown view.St
 	err = request.Files(req, func(field string, file []byte) error {
 		number, isFile := strings.CutPrefix(field, fileField)
 		if n++; !isFile || n > social.MaxPictures || stored[number] != "" {
-			return social.Invalid("media", "A post can have {n} pictures.", social.MaxPictures)
+			return social.Invalid("media", "A post can have up to {n} pictures.", social.MaxPictures)
 		}
 		r, err := h.storePicture(req, file, media.Post)
 		if err == nil {

@@ -164,7 +164,7 @@ func (s *Store) Claim(ctx context.Context, owner, post int64, chosen []Chosen) (
 // checkChosen rejects invalid choices before any picture is claimed, and cleans the descriptions.
 func checkChosen(chosen []Chosen) error {
 	if len(chosen) > social.MaxPictures {
-		return social.Invalid("media", "A post can have {n} pictures.", social.MaxPictures)
+		return social.Invalid("media", "A post can have up to {n} pictures.", social.MaxPictures)
 	}
 	for i := range chosen {
 		var err error

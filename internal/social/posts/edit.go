@@ -34,7 +34,7 @@ func (p *Service) Edit(ctx context.Context, author social.User, id int64, body s
 	case errors.Is(err, ErrNoPost):
 		return social.ErrNotFound
 	case errors.Is(err, ErrEdits):
-		return social.Invalid("status", "You can edit a post {n} times. Write a new one.", MaxEdits)
+		return social.Invalid("status", "You can edit a post up to {n} times. Write a new one instead.", MaxEdits)
 	case err != nil:
 		return err
 	}

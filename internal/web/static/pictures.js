@@ -59,7 +59,7 @@ function pictures(fields) {
     const { signal } = uploads;
     for (const file of [...files]) { // the browser empties the list before all are sent
       if (list.children.length >= most) {
-        problem(t("A post can have {n} pictures.", { n: most }));
+        problem(t("A post can have up to {n} pictures.", { n: most }));
         break;
       }
       running++;
