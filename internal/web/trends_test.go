@@ -109,6 +109,6 @@ func TestTagRules(t *testing.T) {
 	mona.send("/moderation/tags", "tag", "chosen", "action", "end").want(303)
 	mona.send("/moderation/tags", "tag", "bad", "action", "end").want(303)
 	s.visitor().get("/explore").want(200, `<a href="/tag/good"><span`, `<a href="/tag/bad"><span`).wantNot("#chosen")
-	mona.get("/moderation/audit").want(200, "mona", "blocked", `<a href="/tag/bad">tag:bad</a>`, "from trends", "spam", "pinned", "in trends")
+	mona.get("/moderation/audit").want(200, "mona", "blocked", `<a href="/tag/bad">#bad</a>`, "from trends", "spam", "pinned", "in trends")
 	crowd[0].send("/moderation/tags", "tag", "good", "action", "block").want(404)
 }

@@ -156,10 +156,10 @@ type Decision struct {
 // actionTexts maps the actions of the audit log to texts without and with a person concerned. Their
 // arguments are who did it, the person, if any, and the target.
 var actionTexts = map[string]struct{ plain, about i18n.Message }{
-	"dismiss":              {plain: i18n.T("{who} took no action on a report {target}"), about: i18n.T("{who} took no action on a report about {name} {target}")},
-	"hide":                 {plain: i18n.T("{who} hid a post {target}"), about: i18n.T("{who} hid a post by {name} {target}")},
-	"unhide":               {plain: i18n.T("{who} unhid a post {target}"), about: i18n.T("{who} unhid a post by {name} {target}")},
-	"delete":               {plain: i18n.T("{who} deleted a post {target}"), about: i18n.T("{who} deleted a post by {name} {target}")},
+	"dismiss":              {plain: i18n.T("{who} took no action on a report ({target})"), about: i18n.T("{who} took no action on a report about {name} ({target})")},
+	"hide":                 {plain: i18n.T("{who} hid a post ({target})"), about: i18n.T("{who} hid a post by {name} ({target})")},
+	"unhide":               {plain: i18n.T("{who} unhid a post ({target})"), about: i18n.T("{who} unhid a post by {name} ({target})")},
+	"delete":               {plain: i18n.T("{who} deleted a post ({target})"), about: i18n.T("{who} deleted a post by {name} ({target})")},
 	"block-tag":            {plain: i18n.T("{who} blocked {target} from trends")},
 	"unblock-tag":          {plain: i18n.T("{who} unblocked {target} in trends")},
 	"block-word":           {plain: i18n.T("{who} blocked the word {target}")},
@@ -170,22 +170,31 @@ var actionTexts = map[string]struct{ plain, about i18n.Message }{
 	"unblock-address":      {plain: i18n.T("{who} unblocked the address {target}")},
 	"pin-tag":              {plain: i18n.T("{who} pinned {target} in trends")},
 	"unpin-tag":            {plain: i18n.T("{who} unpinned {target} in trends")},
-	"limit":                {plain: i18n.T("{who} limited the account {target}"), about: i18n.T("{who} limited the account of {name} {target}")},
-	"suspend":              {plain: i18n.T("{who} suspended the account {target}"), about: i18n.T("{who} suspended the account of {name} {target}")},
-	"restore":              {plain: i18n.T("{who} restored the account {target}"), about: i18n.T("{who} restored the account of {name} {target}")},
-	"role":                 {plain: i18n.T("{who} changed the role {target}"), about: i18n.T("{who} changed the role of {name} {target}")},
-	"approve-sign-up":      {plain: i18n.T("{who} approved the account {target}"), about: i18n.T("{who} approved the account of {name} {target}")},
-	"refuse-sign-up":       {plain: i18n.T("{who} rejected the account {target}"), about: i18n.T("{who} rejected the account of {name} {target}")},
-	"delete-account":       {plain: i18n.T("{who} deleted the account {target}"), about: i18n.T("{who} deleted the account of {name} {target}")},
-	"reset-password":       {plain: i18n.T("{who} created a password reset link {target}"), about: i18n.T("{who} created a password reset link for {name} {target}")},
+	"limit":                {plain: i18n.T("{who} limited the account {target}"), about: i18n.T("{who} limited the account of {name} ({target})")},
+	"suspend":              {plain: i18n.T("{who} suspended the account {target}"), about: i18n.T("{who} suspended the account of {name} ({target})")},
+	"restore":              {plain: i18n.T("{who} restored the account {target}"), about: i18n.T("{who} restored the account of {name} ({target})")},
+	"role":                 {plain: i18n.T("{who} changed a role ({target})"), about: i18n.T("{who} changed the role of {name} ({target})")},
+	"approve-sign-up":      {plain: i18n.T("{who} approved the account {target}"), about: i18n.T("{who} approved the account of {name} ({target})")},
+	"refuse-sign-up":       {plain: i18n.T("{who} rejected the account {target}"), about: i18n.T("{who} rejected the account of {name} ({target})")},
+	"delete-account":       {plain: i18n.T("{who} deleted the account {target}"), about: i18n.T("{who} deleted the account of {name} ({target})")},
+	"reset-password":       {plain: i18n.T("{who} created a password reset link ({target})"), about: i18n.T("{who} created a password reset link for {name} ({target})")},
 	"remove-second-factor": {plain: i18n.T("{who} turned off the second factor {target}"), about: i18n.T("{who} turned off the second factor of {name} {target}")},
-	"end-sessions":         {plain: i18n.T("{who} ended the sessions {target}"), about: i18n.T("{who} ended the sessions of {name} {target}")},
-	"remove-email":         {plain: i18n.T("{who} removed the email address {target}"), about: i18n.T("{who} removed the email address of {name} {target}")},
-	"import-archive":       {plain: i18n.T("{who} imported an archive into the account {target}"), about: i18n.T("{who} imported an archive into the account of {name} {target}")},
-	"invite":               {plain: i18n.T("{who} created an invitation {target}")},
+	"end-sessions":         {plain: i18n.T("{who} ended the sessions of the account ({target})"), about: i18n.T("{who} ended the sessions of {name} ({target})")},
+	"remove-email":         {plain: i18n.T("{who} removed the email address of the account ({target})"), about: i18n.T("{who} removed the email address of {name} ({target})")},
+	"import-archive":       {plain: i18n.T("{who} imported an archive into the account {target}"), about: i18n.T("{who} imported an archive into the account of {name} ({target})")},
+	"invite":               {plain: i18n.T("{who} created an invitation")},
 	"revoke-invitation":    {plain: i18n.T("{who} revoked the invitation {target}")},
 	"site":                 {plain: i18n.T("{who} changed a setting of the site: {target}")},
 	"sign-up-mode":         {plain: i18n.T("{who} changed who can sign up")},
+}
+
+// subject returns the target as the page shows it: a tag as people write it, and an invitation by
+// its ID, because the text says what it is.
+func (d Decision) subject() string {
+	if tag, ok := audit.ParseTag(d.Entry.Target); ok {
+		return "#" + tag
+	}
+	return strings.TrimPrefix(d.Entry.Target, "invite:")
 }
 
 // text returns what was done.
@@ -200,7 +209,7 @@ func (d Decision) text() i18n.Message {
 	case d.About.IsZero():
 		return i18n.T("{who}: {action} {target}", actorStrong(d.By), d.Action, target)
 	}
-	return i18n.T("{who}: {action}, {name} {target}", actorStrong(d.By), d.Action, d.About, target)
+	return i18n.T("{who}: {action}, {name} ({target})", actorStrong(d.By), d.Action, d.About, target)
 }
 
 // ActorName returns the name to show for the person who made a decision.
