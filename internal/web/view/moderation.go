@@ -178,7 +178,7 @@ var actionTexts = map[string]struct{ plain, about i18n.Message }{
 	"refuse-sign-up":       {plain: i18n.T("{who} rejected the account {target}"), about: i18n.T("{who} rejected the account of {name} ({target})")},
 	"delete-account":       {plain: i18n.T("{who} deleted the account {target}"), about: i18n.T("{who} deleted the account of {name} ({target})")},
 	"reset-password":       {plain: i18n.T("{who} created a password reset link ({target})"), about: i18n.T("{who} created a password reset link for {name} ({target})")},
-	"remove-second-factor": {plain: i18n.T("{who} turned off the second factor {target}"), about: i18n.T("{who} turned off the second factor of {name} {target}")},
+	"remove-second-factor": {plain: i18n.T("{who} turned off two-step log-in for the account ({target})"), about: i18n.T("{who} turned off two-step log-in for {name} ({target})")},
 	"end-sessions":         {plain: i18n.T("{who} ended the sessions of the account ({target})"), about: i18n.T("{who} ended the sessions of {name} ({target})")},
 	"remove-email":         {plain: i18n.T("{who} removed the email address of the account ({target})"), about: i18n.T("{who} removed the email address of {name} ({target})")},
 	"import-archive":       {plain: i18n.T("{who} imported an archive into the account {target}"), about: i18n.T("{who} imported an archive into the account of {name} ({target})")},
