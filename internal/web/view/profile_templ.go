@@ -391,9 +391,9 @@ func profileHead(f Frame, view Profile) templ.Component {
 			}
 			if view.Common.AtLeast {
 				var templ_7745c5c3_Var15 string
-				templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(tn(ctx, view.Common.N, "You and {name} have {n} or more follower in common.", "You and {name} have {n} or more followers in common.", view.User.Name))
+				templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(tn(ctx, view.Common.N, "You and {name} have {n} or more followers in common.", "You and {name} have {n} or more followers in common.", view.User.Name))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/profile.templ`, Line: 80, Col: 156}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/profile.templ`, Line: 80, Col: 157}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var15))
 				if templ_7745c5c3_Err != nil {

@@ -79,7 +79,7 @@ func (s Search) NothingFor(in string) i18n.Message {
 // PeopleMatch returns how many people also match a search for posts.
 func PeopleMatch(n int) i18n.Message {
 	if n >= search.MaxPeople {
-		return i18n.N(int64(n), "{n} person or more matches.", "{n} people or more match.")
+		return i18n.N(int64(n), "{n} or more people match.", "{n} or more people match.")
 	}
 	return i18n.N(int64(n), "{n} person matches.", "{n} people match.")
 }

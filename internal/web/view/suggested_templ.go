@@ -172,7 +172,7 @@ func (w Why) text(short bool) i18n.Message {
 	others := int64(w.others())
 	switch {
 	case w.By[0] == "":
-		return i18n.N(int64(w.FollowedBy), "Followed by {n} you follow", "Followed by {n} you follow")
+		return i18n.N(int64(w.FollowedBy), "Followed by {n} person you follow", "Followed by {n} people you follow")
 	case others > 0 && short:
 		return i18n.N(others, "Followed by {name} and {n} other", "Followed by {name} and {n} others", isolated(w.By[0]))
 	case others > 0:
