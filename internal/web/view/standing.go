@@ -16,9 +16,9 @@ func SuspensionText(info social.StandingInfo) i18n.Message {
 
 // limitText returns what a limited person reads on their profile.
 func limitText(info social.StandingInfo) i18n.Message {
-	text := i18n.T("Your account is limited: public lists don't show your posts. Your followers see them.")
+	text := i18n.T("Your account is limited: public timelines don't show your posts. Your followers see them.")
 	if !info.Until.IsZero() {
-		text = i18n.T("Your account is limited until {time}: public lists don't show your posts. Your followers see them.", info.Until)
+		text = i18n.T("Your account is limited until {time}: public timelines don't show your posts. Your followers see them.", info.Until)
 	}
 	return i18n.Sentences(text, i18n.Verbatim(info.Message))
 }
