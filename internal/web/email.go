@@ -88,7 +88,7 @@ func (h *handlers) confirmEmailForm(req *request.Request) error {
 	if rec.Pending == "" {
 		return addressConfirmed(req)
 	}
-	return req.Render(http.StatusOK, view.ConfirmPage(req.Frame(req.T("Confirm your address")), user.Name, rec.Pending, req.R.URL.EscapedPath()))
+	return req.Render(http.StatusOK, view.ConfirmPage(req.Frame(req.T("Confirm your email address")), user.Name, rec.Pending, req.R.URL.EscapedPath()))
 }
 
 // confirmEmail confirms an address.

@@ -34,7 +34,7 @@ func (v *visitor) confirmAddress(server *mailtest.Server, address string) {
 	n := len(server.Mails())
 	v.send("/settings/email", "address", address, "current", password).want(303, "/settings/email?sent")
 	link := server.Wait(v.site.t, n+1).Link("/confirm/")
-	v.site.visitor().get(link).want(200, "Confirm your address", address)
+	v.site.visitor().get(link).want(200, "Confirm your email address", address)
 	v.site.visitor().send(link).want(200, "Your address is confirmed")
 	// Confirming again succeeds, because the response may be lost or the user may click twice.
 	v.site.visitor().send(link).want(200, "Your address is confirmed")
@@ -51,7 +51,7 @@ func TestMailPages(t *testing.T) {
 	ada.get("/settings/email").want(200, "Your email address")
 	ada.get("/settings/email/remove").want(303, "/settings/email")
 	ada.send("/settings/email", "address", adaAt, "current", "wrong").want(422, "That is not your password.", `value="`+adaAt+`"`)
-	ada.send("/settings/email", "address", "ada", "current", password).want(422, "Use an address such as")
+	ada.send("/settings/email", "address", "ada", "current", password).want(422, "Use an email address such as")
 	ada.send("/settings/email/digest", "digest", "yes").want(422)
 	ada.confirmAddress(server, adaAt)
 	ada.get("/settings/email").want(200, adaAt)
@@ -60,7 +60,7 @@ func TestMailPages(t *testing.T) {
 
 	visitor := s.visitor()
 	visitor.get("/login").want(200, `href="/forgot"`)
-	visitor.send("/forgot", "account", " ").want(422, "Type your username")
+	visitor.send("/forgot", "account", " ").want(422, "Enter your username")
 	visitor.send("/forgot", "account", "ada").want(303, "/forgot?sent")
 	visitor.get("/forgot?sent").want(200, "sent it a link. It works for one hour.")
 	link := server.Wait(t, 2).Link("/reset/")
@@ -73,7 +73,7 @@ func TestMailPages(t *testing.T) {
 	}
 	visitor.send("/login", "username", "ada", "password", "a new password of ada").want(303)
 	visitor.send("/settings/email/remove", "current", "a new password of ada").want(303, "/settings/email?removed")
-	visitor.get("/settings/email").want(200, "No one else sees your address")
+	visitor.get("/settings/email").want(200, "No one else sees your email address")
 	if m := server.Wait(t, 4); m.To != adaAt || m.Header.Get("Subject") != "Your email address was removed" {
 		t.Errorf("mail after the removal: %+v", m)
 	}

@@ -213,7 +213,7 @@ func TestOnlyWrongPasswordsOfSettingsCount(t *testing.T) {
 		change(password, "password123", "password123").want(422, "too easy to guess")
 		ada.send("/settings/security/passkeys", "current", password).want(422, "Your browser didn&#39;t create a passkey")
 		ada.send("/settings/security/codes", "current", password).want(303, "/settings/security") // two-step login is off
-		ada.send("/settings/email", "address", "ada", "current", password).want(422, "Use an address such as")
+		ada.send("/settings/email", "address", "ada", "current", password).want(422, "Use an email address such as")
 	}
 	change("wrong horse", "short", "short").want(422, "not your password")
 	ada.send("/settings/security/passkeys", "current", "wrong horse").want(422, "not your password")

@@ -64,9 +64,9 @@ func TestSignUpForm(t *testing.T) {
 		}
 	}
 	v.get("/register").want(200, `name="email"`, `<noscript>`)
-	v.send("/register", "username", "ben", "password", password, "email", "no address").want(422, "Use an address such as", `value="no address"`)
+	v.send("/register", "username", "ben", "password", password, "email", "no address").want(422, "Use an email address such as", `value="no address"`)
 	v.send("/register", "username", "ben", "password", password, "email", " ben@example.net ").want(303, "/home")
-	v.get("/home").want(200, "sent a link to confirm your email")
+	v.get("/home").want(200, "sent you a link to confirm your email address")
 	if link := server.Wait(t, 1).Link("/confirm/"); link == "" {
 		t.Error("the mail has no link")
 	}

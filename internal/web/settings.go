@@ -21,7 +21,7 @@ var notices = map[string]i18n.Message{
 	view.SecurityPath + "?off":       i18n.T("Two-step log-in is off."),
 	view.SecurityPath + "?passkey":   i18n.T("Your passkey is added. You can log in with it."),
 	view.SecurityPath + "?nopasskey": i18n.T("That passkey is removed."),
-	view.EmailPath + "?sent":         i18n.T("We sent you an email with a link. Open it to confirm your address."),
+	view.EmailPath + "?sent":         i18n.T("We sent you an email with a link. Open it to confirm your email address."),
 	view.EmailPath + "?removed":      i18n.T("Your address is removed."),
 	view.EmailPath + "?saved":        i18n.T("Your settings are saved."),
 }

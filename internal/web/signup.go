@@ -40,7 +40,7 @@ func (h *handlers) signUp(req *request.Request) error {
 	}
 	if form.Email != "" && h.app.Email.IsOn() {
 		if err := email.Check(form.Email); err != nil {
-			form.Field, form.Problem = "email", req.T("Use an address such as name@example.com.")
+			form.Field, form.Problem = "email", req.T("Use an email address such as name@example.com.")
 			return h.showSignUp(req, http.StatusUnprocessableEntity, form)
 		}
 	}

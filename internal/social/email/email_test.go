@@ -123,7 +123,7 @@ func TestConfirm(t *testing.T) {
 	b.must(b.Email.Set(b.Ctx, ada, socialtest.Password, " Ada@Example.net"))
 	m := b.wantMails(1)[0]
 	token := strings.TrimPrefix(m.Link("/confirm/"), "/confirm/")
-	if m.To != adaAddress || m.Header.Get("Subject") != "Confirm your address" || token == "" || !strings.Contains(m.Text, "account ada on Retwis") {
+	if m.To != adaAddress || m.Header.Get("Subject") != "Confirm your email address" || token == "" || !strings.Contains(m.Text, "account ada on Retwis") {
 		t.Fatalf("confirmation mail: %+v", m)
 	}
 	_, secret, _ := strings.Cut(token, ".")

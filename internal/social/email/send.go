@@ -194,9 +194,9 @@ func (s *Service) writeConfirm(ctx context.Context, n note, rec Record, name str
 	if err == nil {
 		ownerRec, err := s.Users.Record(ctx, owner.ID)
 		l := owner.language()
-		m.Subject = l.Say(i18n.T("Your address on {site}", site))
+		m.Subject = l.Say(i18n.T("Your email address on {site}", site))
 		m.Text = paragraphs(l,
-			i18n.T("Someone wants to use this address for an account on {site}. It belongs to the account {name} there already, so nothing has changed.", site, ownerRec.Name),
+			i18n.T("Someone wants to use this email address for an account on {site}. It already belongs to the account {name} there, so nothing has changed.", site, ownerRec.Name),
 			i18n.T("If that is you, and you have forgotten your password, set a new one here:"), s.Server.Link("/forgot"))
 		return m, err
 	}
@@ -213,10 +213,10 @@ func (s *Service) writeConfirm(ctx context.Context, n note, rec Record, name str
 		return nil
 	})
 	l := rec.language()
-	m.Subject = l.Say(i18n.T("Confirm your address"))
+	m.Subject = l.Say(i18n.T("Confirm your email address"))
 	m.Text = paragraphs(l,
-		i18n.T("The account {name} on {site} wants to use this address. To confirm that, open this page within a day:", name, site),
-		s.Server.Link("/confirm/"+token), i18n.T("If that is not your account, do nothing: your address won't be used."))
+		i18n.T("The account {name} on {site} wants to use this email address. To confirm that, open this page within a day:", name, site),
+		s.Server.Link("/confirm/"+token), i18n.T("If that is not your account, do nothing: your email address won't be used."))
 	return m, err
 }
 

@@ -77,7 +77,7 @@ func (s *Service) Get(ctx context.Context, uid int64) (Record, error) { return s
 // Check returns *InvalidError if typed is not an address.
 func Check(typed string) error {
 	if _, ok := mail.Address(typed); !ok {
-		return social.Invalid("address", "Use an address such as name@example.com.")
+		return social.Invalid("address", "Use an email address such as name@example.com.")
 	}
 	return nil
 }
@@ -98,7 +98,7 @@ func (s *Service) Set(ctx context.Context, user social.User, password, typed str
 		return err
 	}
 	if rec.Confirmed() == address {
-		return social.Invalid("address", "That's already your address.")
+		return social.Invalid("address", "That's already your email address.")
 	}
 	was, err := s.Outbox.digest(ctx, user.ID, auth.PasswordField)
 	if err != nil {
@@ -181,7 +181,7 @@ func (s *Service) SetDigest(ctx context.Context, user social.User, on bool) erro
 	err := s.Store.update(ctx, user.ID, func(r *Record) error {
 		switch {
 		case on && r.Address == nil:
-			return social.Invalid("digest", "Confirm your address first.")
+			return social.Invalid("digest", "Confirm your email address first.")
 		case on == (r.Due != nil):
 			return errSame
 		case !on:
@@ -269,7 +269,7 @@ func (s *Service) RequestReset(ctx context.Context, typed string) error {
 		return err
 	}
 	if typed == "" {
-		return social.Invalid("account", "Type your username or your address.")
+		return social.Invalid("account", "Enter your username or email address.")
 	}
 	member, err := s.Outbox.add(ctx, note{Kind: resetMail, To: typed})
 	if err != nil {

@@ -49,7 +49,7 @@ func (s *Service) warning(ctx context.Context, l *i18n.Language, w warningInfo) 
 		return paragraphs(l, what, fine, i18n.T("If it wasn't you, set a new password now. This logs out all devices:"), s.Server.Link("/forgot"))
 	}
 	return paragraphs(l, what, fine,
-		i18n.T("If it wasn't you, log in, change your password and set your address again. If you can't, contact the people who run the site:"), s.Server.Link("/about"))
+		i18n.T("If it wasn't you, log in, change your password and set your email address again. If you can't, contact the people who run the site:"), s.Server.Link("/about"))
 }
 
 // maxExcerpt limits the text of a post in a digest, in characters.

@@ -27,8 +27,8 @@ var told = map[string]i18n.Message{
 	"blocked":   i18n.T("You blocked {name}."),
 	"unblocked": i18n.T("You unblocked {name}."),
 	"removed":   i18n.T("{name} no longer follows you."),
-	"address":   i18n.T("Welcome! We've sent a link to confirm your email."),
-	"noaddress": i18n.T("Welcome! Your email wasn't saved: add it under Settings."),
+	"address":   i18n.T("Welcome! We've sent you a link to confirm your email address."),
+	"noaddress": i18n.T("Welcome! Your email address wasn't saved: add it under Settings."),
 	"saved":     i18n.T("Your settings are saved."),
 }
 
