@@ -65,7 +65,7 @@ func TestInvitationToDeletion(t *testing.T) {
 			ada.submit("main form", "password", "not my password")
 			ada.wantTexts("#password-note", "That password is wrong.")
 			ada.submit("main form", "password", password)
-			if text := strings.Join(ada.texts("h1"), ""); text != "Your account is deleted" {
+			if text := strings.Join(ada.texts("h1"), ""); text != "Account deleted" {
 				t.Errorf("the heading is %q, want that the account is deleted", text)
 			}
 			ada.open("/home")

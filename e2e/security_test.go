@@ -90,7 +90,7 @@ func TestPlainHTTP(t *testing.T) {
 	b.open("/settings/security")
 	const newPassword = "a better horse"
 	b.submit(`form[action$="/password"]`, "current", password, "password", newPassword, "password2", newPassword)
-	if texts := b.texts("p.notice"); len(texts) != 1 || !strings.Contains(texts[0], "Your password is changed") {
+	if texts := b.texts("p.notice"); len(texts) != 1 || !strings.Contains(texts[0], "Password changed") {
 		t.Errorf("the notices are %q, want that the password is changed", texts)
 	}
 }
@@ -166,7 +166,7 @@ func (s security) run() {
 	b.submit(`form[action$="/password"]`, "current", password, "password", "password123", "password2", "password123")
 	b.submit(`form[action$="/password"]`, "current", password, "password", newPassword, "password2", newPassword)
 	b.wantPath(settings)
-	if got := b.texts(".notice"); len(got) != 1 || !strings.Contains(got[0], "is changed") {
+	if got := b.texts(".notice"); len(got) != 1 || !strings.Contains(got[0], "Password changed") {
 		s.t.Errorf("after the change of the password, the notices are %q, want that it is changed", got)
 	}
 	for _, other := range []*browser{second, third} {
@@ -245,7 +245,7 @@ func TestPasskeys(t *testing.T) {
 	add("wrong")
 	waitForNotice("That is not your password.")
 	add(password)
-	waitForNotice("Your passkey is added")
+	waitForNotice("Passkey added")
 	b.until("the passkey is in the list", func() bool { return strings.Contains(strings.Join(b.texts(".sessions strong"), " "), "My phone") })
 
 	b.post("/logout")

@@ -103,5 +103,5 @@ func (h *handlers) deleteAccount(req *request.Request) error {
 	req.DropSession()
 	req.ForgetUser()
 	req.W.Header().Set("Clear-Site-Data", `"cache", "cookies", "storage"`)
-	return req.Render(http.StatusOK, view.LeftPage(req.Frame(req.T("Your account is deleted")), user.Name))
+	return req.Render(http.StatusOK, view.LeftPage(req.Frame(req.T("Account deleted")), user.Name))
 }

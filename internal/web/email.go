@@ -102,7 +102,7 @@ func (h *handlers) confirmEmail(req *request.Request) error {
 }
 
 func addressConfirmed(req *request.Request) error {
-	return req.Render(http.StatusOK, view.MailDonePage(req.Frame(req.T("Your address is confirmed")), req.T("If you forget your password, we'll send a link there. We'll also send warnings about your account.")))
+	return req.Render(http.StatusOK, view.MailDonePage(req.Frame(req.T("Email address confirmed")), req.T("If you forget your password, we'll send a link there. We'll also send warnings about your account.")))
 }
 
 // stopDigestForm shows the page of the link in a digest. Mail scanners open links, so a button ends

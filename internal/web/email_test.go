@@ -35,10 +35,10 @@ func (v *visitor) confirmAddress(server *mailtest.Server, address string) {
 	v.send("/settings/email", "address", address, "current", password).want(303, "/settings/email?sent")
 	link := server.Wait(v.site.t, n+1).Link("/confirm/")
 	v.site.visitor().get(link).want(200, "Confirm your email address", address)
-	v.site.visitor().send(link).want(200, "Your address is confirmed")
+	v.site.visitor().send(link).want(200, "Email address confirmed")
 	// Confirming again succeeds, because the response may be lost or the user may click twice.
-	v.site.visitor().send(link).want(200, "Your address is confirmed")
-	v.get(link).want(200, "Your address is confirmed").wantNot("<form method=\"post\" action=\"" + link)
+	v.site.visitor().send(link).want(200, "Email address confirmed")
+	v.get(link).want(200, "Email address confirmed").wantNot("<form method=\"post\" action=\"" + link)
 }
 
 // TestMailPages sets and confirms an address, turns on digests, resets the password and removes the
@@ -56,7 +56,7 @@ func TestMailPages(t *testing.T) {
 	ada.confirmAddress(server, adaAt)
 	ada.get("/settings/email").want(200, adaAt)
 	ada.send("/settings/email/digest", "digest", "yes").want(303, "/settings/email?saved")
-	ada.get("/settings/email?saved").want(200, "Your settings are saved", "checked")
+	ada.get("/settings/email?saved").want(200, "Settings saved", "checked")
 
 	visitor := s.visitor()
 	visitor.get("/login").want(200, `href="/forgot"`)
@@ -66,7 +66,7 @@ func TestMailPages(t *testing.T) {
 	link := server.Wait(t, 2).Link("/reset/")
 	visitor.get(link).want(200, "Set a new password")
 	visitor.send(link, "password", "a new password of ada", "password2", "a new password of ada").want(303, "/login?reset=ada")
-	visitor.get("/login?reset=ada").want(200, "Your new password is set.", `value="ada"`)
+	visitor.get("/login?reset=ada").want(200, "New password set.", `value="ada"`)
 	ada.get("/settings/email").want(303, "/login")
 	if m := server.Wait(t, 3); m.Header.Get("Subject") != "Your password was changed" {
 		t.Errorf("mail after the reset: %+v", m)

@@ -228,7 +228,7 @@ func TestMailInLanguage(t *testing.T) {
 	if !strings.Contains(confirm.Text, "Das Konto ada auf") {
 		t.Error(confirm.Text)
 	}
-	s.visitor().send(confirm.Link("/confirm/")).want(200, "Your address is confirmed")
+	s.visitor().send(confirm.Link("/confirm/")).want(200, "Email address confirmed")
 	n := len(mails.Mails())
 	s.visitor().send("/forgot", "account", "ada").want(303)
 	if mail := mails.Wait(t, n+1); !strings.Contains(mail.Text, "Konto ada auf") {

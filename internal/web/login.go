@@ -21,7 +21,7 @@ func (h *handlers) loginForm(req *request.Request) error {
 	form := view.AccountForm{Next: next}
 	if query := req.R.URL.Query(); query.Has("reset") {
 		form.Username = social.TypedName(query.Get("reset"))
-		form.Notice = req.T("Your new password is set. Log in with it.")
+		form.Notice = req.T("New password set. Log in with it.")
 	}
 	return req.Render(http.StatusOK, view.LoginPage(req.Frame(req.T("Log in")), form))
 }

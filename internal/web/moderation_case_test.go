@@ -70,7 +70,7 @@ func TestDecideAndNext(t *testing.T) {
 	mona.send("/moderation/decide", "of", "post:"+ids[2], "report", "1", "action", "delete", "next", "1").want(303, "/moderation/reports?empty&decided=delete")
 	mona.get("/moderation/reports?empty&decided=delete").want(200, "Post deleted. Report closed. There are no reports for you to review.", "No open reports.")
 	mona.send("/moderation/decide", "of", "post:"+ids[0], "action", "unhide").want(303, at(0)+"&done=unhide")
-	mona.get(at(0)+"&done=unhide").want(200, "The post is shown again.").wantNot("Report closed")
+	mona.get(at(0)+"&done=unhide").want(200, "Post shown again.").wantNot("Report closed")
 	mona.get(at(0)+"&done=%3Cb%3E").want(200).wantNot("<b>", "&lt;b&gt;")
 
 	// After an error the form keeps what was typed.

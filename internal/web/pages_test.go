@@ -14,7 +14,7 @@ func TestAppearance(t *testing.T) {
 	ada := s.signedUp("ada")
 	ada.get("/settings/appearance").want(200, `name="theme" value="dark"`).wantNot("data-theme")
 	ada.send("/settings/appearance", "theme", "dark", "size", "large", "motion", `"><script>`, "descriptions", "below").want(303, "/settings/appearance")
-	page := ada.get("/settings/appearance").want(200, "Your settings are saved.", `name="theme" value="dark" checked`).wantNot("<script>")
+	page := ada.get("/settings/appearance").want(200, "Settings saved.", `name="theme" value="dark" checked`).wantNot("<script>")
 	for _, want := range []string{`data-theme="dark"`, `data-size="large"`, `data-descriptions="below"`, `name="color-scheme" content="dark"`} {
 		if !strings.Contains(page.body, want) {
 			t.Errorf("%s is not on the page", want)

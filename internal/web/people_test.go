@@ -20,7 +20,7 @@ func TestEditProfile(t *testing.T) {
 	ada.get("/settings/profile").want(200, `name="display_name"`, `name="bio"`, `name="link"`)
 	sent := url.Values{"display_name": {"Ada <Lovelace>"}, "bio": {"first line\nsee #engines & @ben"}, "link": {"https://example.com/a?b=1&c=2", "", " https://example.org "}}
 	ada.post("/settings/profile", sent).want(303, "/settings/profile?saved")
-	ada.get("/settings/profile?saved").want(200, "Your profile is saved.", `value="Ada &lt;Lovelace&gt;"`, "first line\nsee #engines", `value="https://example.org"`)
+	ada.get("/settings/profile?saved").want(200, "Profile saved.", `value="Ada &lt;Lovelace&gt;"`, "first line\nsee #engines", `value="https://example.org"`)
 	profile := s.visitor().get("/u/ada").want(200, "Ada &lt;Lovelace&gt;</h1>", "@ada", "first line\nsee <a href=\"/tag/engines\"", `<a href="/u/ben" dir="auto">@ben</a>`,
 		`<a href="https://example.com/a?b=1&amp;c=2" rel="nofollow noopener ugc me">example.com/a?b=1&amp;c=2</a>`, "Joined ", `href="/u/ada.atom"`)
 	profile.wantNot("<Lovelace>", "Edit profile")

@@ -127,7 +127,7 @@ func (h *handlers) confirmAuthenticator(req *request.Request) error {
 		return h.securityChanged(req, "app", err, "")
 	}
 	req.LogSecurity("second factor on", req.User)
-	return req.Render(http.StatusOK, view.CodesPage(req.Frame(req.T("Settings")), req.T("Two-step log-in is on"), codes))
+	return req.Render(http.StatusOK, view.CodesPage(req.Frame(req.T("Settings")), req.T("Two-step log-in turned on"), codes))
 }
 
 func (h *handlers) renewCodes(req *request.Request) error {

@@ -14,16 +14,16 @@ import (
 
 // notices maps request URIs to messages.
 var notices = map[string]i18n.Message{
-	view.SecurityPath + "?password":  i18n.T("Your password is changed. All other devices are logged out."),
-	view.SecurityPath + "?ended":     i18n.T("That device is logged out."),
-	view.SecurityPath + "?others":    i18n.T("All other devices are logged out."),
-	view.SecurityPath + "?on":        i18n.T("Two-step log-in is on. If you haven't seen your recovery codes, make new ones here."),
-	view.SecurityPath + "?off":       i18n.T("Two-step log-in is off."),
-	view.SecurityPath + "?passkey":   i18n.T("Your passkey is added. You can log in with it."),
-	view.SecurityPath + "?nopasskey": i18n.T("That passkey is removed."),
+	view.SecurityPath + "?password":  i18n.T("Password changed. All other devices logged out."),
+	view.SecurityPath + "?ended":     i18n.T("Device logged out."),
+	view.SecurityPath + "?others":    i18n.T("All other devices logged out."),
+	view.SecurityPath + "?on":        i18n.T("Two-step log-in turned on. If you haven't seen your recovery codes, get new ones here."),
+	view.SecurityPath + "?off":       i18n.T("Two-step log-in turned off."),
+	view.SecurityPath + "?passkey":   i18n.T("Passkey added. You can log in with it."),
+	view.SecurityPath + "?nopasskey": i18n.T("Passkey removed."),
 	view.EmailPath + "?sent":         i18n.T("We sent you an email with a link. Open it to confirm your email address."),
-	view.EmailPath + "?removed":      i18n.T("Your address is removed."),
-	view.EmailPath + "?saved":        i18n.T("Your settings are saved."),
+	view.EmailPath + "?removed":      i18n.T("Email address removed."),
+	view.EmailPath + "?saved":        i18n.T("Settings saved."),
 }
 
 // saved is the query parameter of a page whose form has been saved.

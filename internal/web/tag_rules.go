@@ -12,7 +12,7 @@ import (
 
 // tagNotices maps query values to messages on the tags page.
 var tagNotices = map[string]i18n.Message{
-	"block": i18n.T("Tag blocked from trends."), "pin": i18n.T("Tag pinned in trends."), "end": i18n.T("The tag is no longer blocked or pinned."),
+	"block": i18n.T("Tag blocked from trends."), "pin": i18n.T("Tag pinned in trends."), "end": i18n.T("Tag no longer blocked or pinned."),
 }
 
 // tagRules lists the blocked and pinned tags.

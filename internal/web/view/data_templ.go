@@ -339,7 +339,7 @@ func LeftPage(f Frame, name string) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = door(f, t(ctx, "Your account is deleted")).Render(templ.WithChildren(ctx, templ_7745c5c3_Var17), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = door(f, t(ctx, "Account deleted")).Render(templ.WithChildren(ctx, templ_7745c5c3_Var17), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -148,7 +148,7 @@ func choicesOf(view Case) []choice {
 
 // decided maps actions to messages after a decision.
 var decided = map[string]i18n.Message{
-	"dismiss": i18n.T("No action taken."), "hide": i18n.T("Post hidden."), "unhide": i18n.T("The post is shown again."), "delete": i18n.T("Post deleted."),
+	"dismiss": i18n.T("No action taken."), "hide": i18n.T("Post hidden."), "unhide": i18n.T("Post shown again."), "delete": i18n.T("Post deleted."),
 	"limit": i18n.T("Account limited."), "suspend": i18n.T("Account suspended."), "restore": i18n.T("Account restored."),
 }
 

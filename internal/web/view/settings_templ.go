@@ -144,7 +144,7 @@ func ProfileSettingsPage(f Frame, form ProfileForm) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = say("Your profile is saved. <a>See your profile</a>", link(ProfilePath(f.User.Name))).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = say("Profile saved. <a>See your profile</a>", link(ProfilePath(f.User.Name))).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -316,7 +316,7 @@ func NotificationSettingsPage(f Frame, kinds []NotificationKind, saved bool) tem
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = notice(when(saved, t(ctx, "Your settings are saved."))).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = notice(when(saved, t(ctx, "Settings saved."))).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -29,7 +29,7 @@ var told = map[string]i18n.Message{
 	"removed":   i18n.T("{name} no longer follows you."),
 	"address":   i18n.T("Welcome! We've sent you a link to confirm your email address."),
 	"noaddress": i18n.T("Welcome! Your email address wasn't saved: add it under Settings."),
-	"saved":     i18n.T("Your settings are saved."),
+	"saved":     i18n.T("Settings saved."),
 }
 
 // undone maps the kinds that can be undone to the last segment of the path that undoes them.
