@@ -88,7 +88,7 @@ let dialog = null;
 function showKeys() {
   if (!dialog) {
     const rows = element("dl");
-    for (const [key, what] of [...keys, [t("Ctrl Enter"), t("Publish what you write")]]) {
+    for (const [key, what] of [...keys, [t("Ctrl+Enter"), t("Publish what you write")]]) {
       rows.append(element("dt", {}, ...key.split(" ").flatMap((part) => [element("kbd", { textContent: part }), " "])), element("dd", { textContent: what }));
     }
     const box = element("input", { type: "checkbox", checked: !off.on });
