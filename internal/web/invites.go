@@ -46,7 +46,7 @@ func (h *handlers) showInvites(req *request.Request, status int, page view.Invit
 		case invite.Left == 0:
 			v.State = req.T("{left} of {uses} left, used up", invite.Left, invite.Uses)
 		case invite.Paused:
-			v.State = req.T("{left} of {uses} left, paused while its creator may not invite people", invite.Left, invite.Uses)
+			v.State = req.T("{left} of {uses} left, paused while its creator can't invite people", invite.Left, invite.Uses)
 		default:
 			v.State = req.T("{left} of {uses} left, until {time}", invite.Left, invite.Uses, invite.Expires)
 		}

@@ -113,15 +113,15 @@ func TestReportOfDeletedPost(t *testing.T) {
 	reader.send(path+"/report", "kind", "abuse").want(200, "Thanks.")
 	author.send(path + "/delete").want(303)
 	late.send(path+"/report", "kind", "abuse", "text", "too late?").want(200, "Thanks.")
-	mona.get("/moderation/reports").want(200, "Post by author, deleted by its author at", "ugly words", "2 reports")
-	mona.get("/moderation/case?of=post:"+id).want(200, "Post by author, deleted by its author at", "ugly words", "too late?")
+	mona.get("/moderation/reports").want(200, "Post by author, deleted by its author on", "ugly words", "2 reports")
+	mona.get("/moderation/case?of=post:"+id).want(200, "Post by author, deleted by its author on", "ugly words", "too late?")
 
 	path, id = author.published("author", "words that nobody has reported")
 	reader.send(path+"/reply", "status", "an answer").want(303)
 	author.send(path + "/delete").want(303)
 	reader.get("/u/reader/replies").want(200, "an answer", "Replying to a deleted post").wantNot(`href="` + path + `"`)
 	late.send(path+"/report", "kind", "abuse", "text", "first").want(200, "Thanks.")
-	mona.get("/moderation/case?of=post:"+id).want(200, "Post by author, deleted by its author at", "first")
+	mona.get("/moderation/case?of=post:"+id).want(200, "Post by author, deleted by its author on", "first")
 }
 
 // Only moderators and the author see hidden content on any page.

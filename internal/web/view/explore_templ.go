@@ -894,9 +894,9 @@ func TagRulesPage(f Frame, view TagRules) templ.Component {
 							return templ_7745c5c3_Err
 						}
 						var templ_7745c5c3_Var39 string
-						templ_7745c5c3_Var39, templ_7745c5c3_Err = templ.JoinStringErrs(t(ctx, "No longer blocked: #{tag}", rule.Tag))
+						templ_7745c5c3_Var39, templ_7745c5c3_Err = templ.JoinStringErrs(t(ctx, "Unblock #{tag}", rule.Tag))
 						if templ_7745c5c3_Err != nil {
-							return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/explore.templ`, Line: 224, Col: 100}
+							return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/explore.templ`, Line: 224, Col: 89}
 						}
 						_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var39))
 						if templ_7745c5c3_Err != nil {
@@ -909,7 +909,7 @@ func TagRulesPage(f Frame, view TagRules) templ.Component {
 						var templ_7745c5c3_Var40 string
 						templ_7745c5c3_Var40, templ_7745c5c3_Err = templ.JoinStringErrs(t(ctx, "Unblock"))
 						if templ_7745c5c3_Err != nil {
-							return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/explore.templ`, Line: 224, Col: 122}
+							return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/explore.templ`, Line: 224, Col: 111}
 						}
 						_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var40))
 						if templ_7745c5c3_Err != nil {
@@ -925,9 +925,9 @@ func TagRulesPage(f Frame, view TagRules) templ.Component {
 							return templ_7745c5c3_Err
 						}
 						var templ_7745c5c3_Var41 string
-						templ_7745c5c3_Var41, templ_7745c5c3_Err = templ.JoinStringErrs(t(ctx, "No longer pinned: #{tag}", rule.Tag))
+						templ_7745c5c3_Var41, templ_7745c5c3_Err = templ.JoinStringErrs(t(ctx, "Unpin #{tag}", rule.Tag))
 						if templ_7745c5c3_Err != nil {
-							return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/explore.templ`, Line: 226, Col: 99}
+							return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/explore.templ`, Line: 226, Col: 87}
 						}
 						_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var41))
 						if templ_7745c5c3_Err != nil {
@@ -940,7 +940,7 @@ func TagRulesPage(f Frame, view TagRules) templ.Component {
 						var templ_7745c5c3_Var42 string
 						templ_7745c5c3_Var42, templ_7745c5c3_Err = templ.JoinStringErrs(t(ctx, "Unpin"))
 						if templ_7745c5c3_Err != nil {
-							return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/explore.templ`, Line: 226, Col: 119}
+							return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/explore.templ`, Line: 226, Col: 107}
 						}
 						_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var42))
 						if templ_7745c5c3_Err != nil {

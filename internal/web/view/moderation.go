@@ -96,9 +96,9 @@ func CaseTitle(s moderation.Subject) i18n.Message {
 	case s.Post != nil:
 		return i18n.T("Post by {name}", s.Person.Name)
 	case s.ByAuthor():
-		return i18n.T("Post by {name}, deleted by its author at {time}", s.Person.Name, s.Deleted)
+		return i18n.T("Post by {name}, deleted by its author on {time}", s.Person.Name, s.Deleted)
 	default:
-		return i18n.T("Post by {name}, deleted by a moderator at {time}", s.Person.Name, s.Deleted)
+		return i18n.T("Post by {name}, deleted by a moderator on {time}", s.Person.Name, s.Deleted)
 	}
 }
 
