@@ -122,7 +122,7 @@ func (h *handlers) backgroundWork(req *request.Request) (lines []view.OverviewLi
 	}
 	line := view.OverviewLine{Name: req.T("Background jobs waiting"), Value: req.Language.Number(work.Waiting)}
 	if work.Stalled > time.Minute {
-		line.Value = req.T("{number}, waiting for {time}", work.Waiting, work.Stalled.Round(time.Second).String())
+		line.Value = req.T("{number}, overdue since {time}", work.Waiting, time.Now().Add(-work.Stalled))
 		line.Bad = true
 	}
 	lines = append(lines, line)
