@@ -45,6 +45,9 @@ func (v Session) device() i18n.Message {
 	if v.Device == "" {
 		return i18n.T("Unknown device")
 	}
+	if browser, system, ok := strings.Cut(v.Device, " on "); ok {
+		return i18n.T("{browser} on {system}", browser, system)
+	}
 	return i18n.Verbatim(v.Device)
 }
 
