@@ -8,8 +8,12 @@ import (
 	"time"
 )
 
-// ErrLimit is returned for an invalid limit, cost or key.
-var ErrLimit = errors.New("invalid limit")
+// Errors of arguments. Nothing is counted.
+var (
+	ErrLimit = errors.New("invalid limit") // or no limits, or too many
+	ErrKey   = errors.New("invalid key")
+	ErrCost  = errors.New("invalid cost")
+)
 
 // Limit limits how often an event may happen.
 type Limit struct {
@@ -46,7 +50,7 @@ func ParseLimit(text string) (Limit, error) {
 	}
 	if hasBurst {
 		if l.Burst, err = strconv.Atoi(burst); err != nil || l.Burst < 1 {
-			return Limit{}, fmt.Errorf("ratelimit: %w: %q: %q is not a valid burst", ErrLimit, text, burst)
+			return Limit{}, fmt.Errorf("ratelimit: %w: %q: %q is not a burst: it must be from 1 to %d", ErrLimit, text, burst, maxRate)
 		}
 	}
 	return l, l.check()
@@ -102,7 +106,7 @@ func (l Limit) check() error {
 	case l.Per < time.Millisecond || l.Per > maxPer:
 		return fmt.Errorf("ratelimit: %w: Per is %v: it must be from 1ms to %v", ErrLimit, l.Per, maxPer)
 	case l.Burst < 0 || l.Burst > maxRate:
-		return fmt.Errorf("ratelimit: %w: Burst is %d: it must be from 1 to %d", ErrLimit, l.Burst, maxRate)
+		return fmt.Errorf("ratelimit: %w: Burst is %d: it must be from 0 to %d, where 0 stands for Rate", ErrLimit, l.Burst, maxRate)
 	case l.Per/time.Duration(l.Rate) < minInterval:
 		return fmt.Errorf("ratelimit: %w: %v: more than %d a second; use Cost to count several events at once", ErrLimit, l, time.Second/minInterval)
 	case time.Duration(l.burst()) > maxSpan/(l.Per/time.Duration(l.Rate)):

@@ -171,21 +171,21 @@ func (l *Limiter) Reset(ctx context.Context, key string) error {
 
 func validate(checks []Check) error {
 	if len(checks) == 0 || len(checks) > maxTaken {
-		return fmt.Errorf("ratelimit: %w: %d limits at once: it must be from 1 to %d", ErrLimit, len(checks), maxTaken)
+		return fmt.Errorf("ratelimit: %w: %d limits at once: the number must be from 1 to %d", ErrLimit, len(checks), maxTaken)
 	}
 	for i, c := range checks {
 		if err := c.Limit.check(); err != nil {
 			return err
 		}
 		if c.Key == "" || len(c.Key) > maxKey {
-			return fmt.Errorf("ratelimit: %w: a key has %d bytes: it must have from 1 to %d", ErrLimit, len(c.Key), maxKey)
+			return fmt.Errorf("ratelimit: %w: it has %d bytes: it must have from 1 to %d", ErrKey, len(c.Key), maxKey)
 		}
 		if c.Cost < 0 || c.Cost > maxRate {
-			return fmt.Errorf("ratelimit: %w: %s: Cost is %d: it must be from 1 to %d", ErrLimit, c.Key, c.Cost, maxRate)
+			return fmt.Errorf("ratelimit: %w: %s: Cost is %d: it must be from 0 to %d, where 0 stands for 1", ErrCost, c.Key, c.Cost, maxRate)
 		}
 		for _, other := range checks[:i] {
 			if other.Key == c.Key {
-				return fmt.Errorf("ratelimit: %w: duplicate key %s: each limit needs its own key", ErrLimit, c.Key)
+				return fmt.Errorf("ratelimit: %w: %s is given twice: each limit needs its own key", ErrKey, c.Key)
 			}
 		}
 	}

@@ -308,20 +308,24 @@ func TestInvalid(t *testing.T) {
 	t.Parallel()
 	l := open(t, redistest.DB(t).Client(t), slow)
 	valid := ratelimit.Limit{Rate: 1, Per: time.Second}
-	for name, checks := range map[string][]ratelimit.Check{
-		"no limits":     {},
-		"no rate":       {{Key: "x", Limit: ratelimit.Limit{Per: time.Second}}},
-		"no period":     {{Key: "x", Limit: ratelimit.Limit{Rate: 1}}},
-		"a long period": {{Key: "x", Limit: ratelimit.Limit{Rate: 1, Per: 1000 * 24 * time.Hour}}},
-		"a high rate":   {{Key: "x", Limit: ratelimit.Limit{Rate: 20_000, Per: time.Second}}},
-		"a long bucket": {{Key: "x", Limit: ratelimit.Limit{Rate: 1, Per: time.Hour, Burst: 1_000_000_000}}},
-		"no key":        {{Limit: valid}},
-		"a long key":    {{Key: string(make([]byte, 2000)), Limit: valid}},
-		"a key twice":   {{Key: "x", Limit: valid}, {Key: "x", Limit: valid}},
-		"a wrong cost":  {{Key: "x", Limit: valid, Cost: -1}},
+	for name, test := range map[string]struct {
+		checks []ratelimit.Check
+		want   error
+	}{
+		"no limits":        {nil, ratelimit.ErrLimit},
+		"no rate":          {[]ratelimit.Check{{Key: "x", Limit: ratelimit.Limit{Per: time.Second}}}, ratelimit.ErrLimit},
+		"no period":        {[]ratelimit.Check{{Key: "x", Limit: ratelimit.Limit{Rate: 1}}}, ratelimit.ErrLimit},
+		"a long period":    {[]ratelimit.Check{{Key: "x", Limit: ratelimit.Limit{Rate: 1, Per: 1000 * 24 * time.Hour}}}, ratelimit.ErrLimit},
+		"a high rate":      {[]ratelimit.Check{{Key: "x", Limit: ratelimit.Limit{Rate: 20_000, Per: time.Second}}}, ratelimit.ErrLimit},
+		"a long bucket":    {[]ratelimit.Check{{Key: "x", Limit: ratelimit.Limit{Rate: 1, Per: time.Hour, Burst: 1_000_000_000}}}, ratelimit.ErrLimit},
+		"a negative burst": {[]ratelimit.Check{{Key: "x", Limit: ratelimit.Limit{Rate: 1, Per: time.Hour, Burst: -1}}}, ratelimit.ErrLimit},
+		"no key":           {[]ratelimit.Check{{Limit: valid}}, ratelimit.ErrKey},
+		"a long key":       {[]ratelimit.Check{{Key: string(make([]byte, 2000)), Limit: valid}}, ratelimit.ErrKey},
+		"a key twice":      {[]ratelimit.Check{{Key: "x", Limit: valid}, {Key: "x", Limit: valid}}, ratelimit.ErrKey},
+		"a wrong cost":     {[]ratelimit.Check{{Key: "x", Limit: valid, Cost: -1}}, ratelimit.ErrCost},
 	} {
-		if _, err := l.TakeAll(t.Context(), checks...); !errors.Is(err, ratelimit.ErrLimit) {
-			t.Errorf("%s: %v, want ErrLimit", name, err)
+		if _, err := l.TakeAll(t.Context(), test.checks...); !errors.Is(err, test.want) {
+			t.Errorf("%s: %v, want %v", name, err, test.want)
 		}
 	}
 	if _, err := ratelimit.New(nil, ratelimit.Options{}); err == nil {
