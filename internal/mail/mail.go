@@ -72,7 +72,7 @@ func Open(address, base string) (*Server, error) {
 	}
 	if u.Port() != "" {
 		if s.port, err = strconv.Atoi(u.Port()); err != nil || s.port < 1 || s.port > 65535 {
-			return nil, fmt.Errorf("%s is not a port", u.Port())
+			return nil, fmt.Errorf("%s is not a port: use a number from 1 to 65535", u.Port())
 		}
 	}
 	ip, err := netip.ParseAddr(s.host)
@@ -84,12 +84,12 @@ func Open(address, base string) (*Server, error) {
 	query := u.Query()
 	for name := range query {
 		if name != "from" {
-			return nil, fmt.Errorf("%s has the parameter %s: use from=ADDRESS", u.Redacted(), name)
+			return nil, fmt.Errorf("%s has the parameter %s, which does not exist: the only one is from=ADDRESS", u.Redacted(), name)
 		}
 	}
 	s.from = cmp.Or(query.Get("from"), "retwis@"+site.Hostname())
 	if !IsAddress(s.from) {
-		return nil, fmt.Errorf("%q cannot be the sender of mails: add ?from=ADDRESS", s.from)
+		return nil, fmt.Errorf("%q cannot be the sender of emails: add ?from=ADDRESS", s.from)
 	}
 	return s, nil
 }
@@ -149,7 +149,7 @@ type Message struct {
 // the address. After an error the email may have arrived nevertheless.
 func (s *Server) Send(ctx context.Context, m Message) error {
 	if !IsAddress(m.To) {
-		return fmt.Errorf("%w: no address", ErrRefused)
+		return fmt.Errorf("%w: the recipient is not a valid address", ErrRefused)
 	}
 	msg := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
 	msg.FromMailAddress(&mail.Address{Name: line(m.Site), Address: s.from})
@@ -261,7 +261,7 @@ func (s *Server) translate(err error) error {
 	case errors.As(err, &refused):
 		return fmt.Errorf("mail: %s: the connection has ended after %s", s, refused.Reason)
 	case errors.As(err, &reply):
-		return fmt.Errorf("mail: %s: status %d before the mail", s, reply.Code)
+		return fmt.Errorf("mail: %s: status %d while connecting or logging in", s, reply.Code)
 	case errors.As(err, &network) && network.Timeout():
 		return fmt.Errorf("mail: %s did not answer in time", s)
 	}

@@ -37,7 +37,7 @@ func TestOpen(t *testing.T) {
 		"http://mail.example.com":                        "names no mail server",
 		"smtp://":                                        "names no mail server",
 		"smtp://ada:secret@mail.example.com/x":           "names no mail server",
-		"smtp://ada:secret@mail.example.com?to=x":        "has the parameter to",
+		"smtp://ada:secret@mail.example.com?to=x":        "has the parameter to, which does not exist: the only one is from=",
 		"smtp://ada:secret@mail.example.com?from=x":      "cannot be the sender",
 		"smtp://ada:secret@mail.example.com:99999999999": "port",
 		"smtp://ada:sec%ret@mail.example.com":            "cannot be read",
