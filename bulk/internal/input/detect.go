@@ -75,7 +75,7 @@ func notTyped(line []byte, guessed bool) error {
 	trimmed := bytes.TrimSpace(line)
 	switch {
 	case guessed && bytes.IndexByte(line, 0) >= 0:
-		return fmt.Errorf("the line has zero bytes, so the input is not text; if it is UTF-16, convert it: iconv -f UTF-16LE -t UTF-8 FILE")
+		return fmt.Errorf("the line has NUL bytes, so the input is not text; if it is UTF-16, convert it: iconv -f UTF-16LE -t UTF-8 FILE")
 	case len(trimmed) > 1 && (trimmed[0] == '*' || trimmed[0] == '$') && len(bytes.Trim(trimmed[1:], "0123456789")) == 0:
 		return fmt.Errorf("%q is Redis' protocol, not a command as it is typed; use the format resp (--format resp)", resp.Shorten(trimmed, 16))
 	case bytes.HasPrefix(trimmed, []byte(annotation)):

@@ -96,7 +96,7 @@ func (r *Reader) decompress(dst []byte) []byte {
 // loaded.
 func (r *Reader) tooLong(stored, size uint64) {
 	r.in.skip(stored)
-	r.fault("it has a string of " + strconv.FormatUint(size, 10) + " bytes; by default a server accepts at most 512 MiB in a command")
+	r.fault("it has a string of " + strconv.FormatUint(size, 10) + " bytes; by default a server accepts at most 512 MiB in an argument (proto-max-bulk-len)")
 }
 
 // skipText skips a string.
