@@ -41,8 +41,7 @@ func (e *Encoder) Encode(args ...any) error {
 	for i, arg := range args {
 		if !e.append(arg) {
 			e.buf = e.buf[:begin]
-			return fmt.Errorf("resp: argument %d of the command is a %v that cannot be written: use a string, []byte, integer, float or bool",
-				i, reflect.TypeOf(arg))
+			return fmt.Errorf("resp: argument %d of the command %s", i, problem(arg))
 		}
 	}
 	if len(e.buf) >= encoderSize {
@@ -103,6 +102,14 @@ func (e *Encoder) append(arg any) bool {
 	e.buf = append(AppendLength(e.buf, '$', len(text)), text...)
 	e.buf = append(e.buf, '\r', '\n')
 	return true
+}
+
+// problem describes an argument without an encoding.
+func problem(arg any) string {
+	if _, ok := arg.(float64); ok {
+		return "is NaN, which Redis does not accept as a number"
+	}
+	return fmt.Sprintf("has the type %v: use a string, []byte, bool, float64, int, int32, int64, uint, uint32 or uint64", reflect.TypeOf(arg))
 }
 
 // appendFloat appends v as text, with infinities in the form that Redis accepts for scores.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -238,9 +239,15 @@ func TestEncoder(t *testing.T) {
 	if want := "ZADD|key|1.5|-7|8|1||12|3|4|5|0|1e+300"; err != nil || len(got) != 1 || got[0] != want {
 		t.Errorf("%q, %v; want %q", got, err, want)
 	}
-	for _, args := range [][]any{{}, {"SET", nil}, {"SET", struct{}{}}, {"SET", []string{"a"}}} {
-		if e.Encode(args...) == nil {
-			t.Errorf("Encode accepted %v", args)
+	for want, args := range map[string][]any{
+		"no name":                          {},
+		"argument 1":                       {"SET", nil},
+		"has the type struct {}":           {"SET", struct{}{}},
+		"has the type []string":            {"SET", []string{"a"}},
+		"argument 2 of the command is NaN": {"ZADD", "key", math.NaN(), "a"},
+	} {
+		if err := e.Encode(args...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Encode(%v): %v, want an error with %q", args, err, want)
 		}
 	}
 	if err := e.Flush(); err != nil || out.Len() != 0 {
