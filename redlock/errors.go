@@ -31,9 +31,10 @@ var (
 	ErrNested = errors.New("by the caller itself, and locks are not reentrant")
 	// ErrName means that a name cannot be locked: it is empty, too long, or reserved.
 	ErrName = errors.New("not a name that can be locked")
-	// ErrNotLock means that the key of a name has another type, or holds text that is not a lock.
-	// The key is left unchanged. Text that expires may be the lock of another library: Lock waits
-	// until it expires, and Break rejects it.
+	// ErrNotLock means that the key of a name has another type, or holds text that is not a lock,
+	// or that a key of this package, such as the queue of the name, has another type. The key is
+	// left unchanged. Text that expires may be the lock of another library: Lock waits until it
+	// expires, and Break rejects it.
 	ErrNotLock = server.ErrNotLock
 	// ErrClosed means that the Manager was closed.
 	ErrClosed = server.ErrClosed

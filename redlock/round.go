@@ -311,6 +311,7 @@ func (r *round) err(timeout time.Duration) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var refused, notLocks, denied int
+	var notLock error
 	for _, reply := range r.replies {
 		switch {
 		case errors.Is(reply.Err, ErrRefused):
@@ -319,12 +320,13 @@ func (r *round) err(timeout time.Duration) error {
 			refused++
 		case errors.Is(reply.Err, ErrNotLock):
 			notLocks++
+			notLock = reply.Err // names the key
 		}
 	}
 	cause := ErrNoQuorum
 	switch {
 	case notLocks > len(r.nodes)-r.need:
-		cause = ErrNotLock
+		cause = notLock
 	case denied > len(r.nodes)-r.need:
 		cause = ErrRefused
 	case r.yes+refused >= r.need && r.Kind == server.Acquire:

@@ -80,7 +80,7 @@ func checkKeys(ctx context.Context, m *redlock.Manager, name string) error {
 	status, err := m.Status(ctx, name)
 	for _, n := range status.Servers {
 		if errors.Is(n.Err, redlock.ErrNotLock) {
-			return fmt.Errorf("%q: %w (%s)", name, redlock.ErrNotLock, n.Node)
+			return fmt.Errorf("%q: %w (%s)", name, n.Err, n.Node)
 		}
 	}
 	return err

@@ -161,7 +161,7 @@ func decodeBoot(result rueidis.RedisResult) Reply {
 		return failure(err)
 	}
 	if len(parts) < 4 {
-		return Reply{Answer: Failed, Err: fmt.Errorf("boot.lua replied with %d values", len(parts))}
+		return Reply{Answer: Failed, Err: fmt.Errorf("unexpected reply: an array of %d values: there must be at least 4", len(parts))}
 	}
 	left, _ := parts[0].AsInt64()
 	run, _ := parts[1].ToString()

@@ -318,8 +318,11 @@ func decode(o *Op, result rueidis.RedisResult) Reply {
 		return Reply{Answer: No, Foreign: done == 2}
 	}
 	parts, err := result.ToArray()
-	if err != nil || len(parts) < 2 {
-		return Reply{Answer: Failed, Err: fmt.Errorf("unexpected answer: %v", err), Maybe: true}
+	if err != nil {
+		return Reply{Answer: Failed, Err: fmt.Errorf("unexpected reply: %w", err), Maybe: true}
+	}
+	if len(parts) < 2 {
+		return Reply{Answer: Failed, Err: fmt.Errorf("unexpected reply: an array of %d values: there must be at least 2", len(parts)), Maybe: true}
 	}
 	if o.Kind == Show && len(parts) == 5 {
 		value, _ := parts[0].ToString()
@@ -366,7 +369,7 @@ func failure(err error) Reply {
 		text := refused.Error()
 		if strings.Contains(text, "WRONGTYPE") {
 			// Another key has the wrong type, not the name: the scripts read the name with pcall.
-			err = fmt.Errorf("%w: one of its keys that begin with %q", ErrNotLock, Prefix)
+			err = relatedKeyError{}
 		}
 		if strings.HasPrefix(text, "MOVED ") || strings.HasPrefix(text, "CLUSTERDOWN") {
 			err = fmt.Errorf("%w: a node of a Cluster is not an independent server: create the Manager with New and a client of the Cluster", err)
