@@ -91,8 +91,6 @@ type Manager struct {
 	// cluster means that a server is a Cluster. See server.SharesSlot.
 	cluster bool
 
-	mu sync.Mutex
-
 	ctx       context.Context // ends when Close stops waiting
 	cancel    context.CancelFunc
 	closing   chan struct{} // closed when callers must stop waiting

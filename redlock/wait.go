@@ -123,11 +123,10 @@ func (t *waiter) wait(ctx context.Context, m *Manager, pause time.Duration) erro
 	}
 }
 
-// listen starts listening for grants when the first caller has to wait.
+// listen starts listening for grants when the first caller has to wait. The caller holds m.calls, so
+// Close waits for listeners only after listen has returned.
 func (m *Manager) listen() {
 	m.listening.Do(func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
 		if m.isClosing() {
 			return
 		}
