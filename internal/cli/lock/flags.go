@@ -61,7 +61,7 @@ func (flags *lockFlags) add(c *shell.Command) {
 	f.BoolVar(&flags.show, "show", false, "show who holds NAME, on which servers and for how long")
 	f.BoolVar(&flags.watch, "watch", false, "show who holds NAME, and each change, until interrupted")
 	f.BoolVar(&flags.breaks, "break", false, "free NAME, whichever process holds it, for the next process")
-	f.BoolVar(&flags.health, "health", false, "show which servers vote, since when, and which --ttl is in use")
+	f.BoolVar(&flags.health, "health", false, "show which servers vote, since when, and the longest --ttl in use on each")
 	f.BoolVar(&flags.trust, "trust", false, "let recently started servers vote at once; URLs of servers may follow")
 	c.AddJSON("print the result of --show, --watch, --break or --health as JSON")
 	c.FromEnv("show", "watch", "break", "health", "trust")
