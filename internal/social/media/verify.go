@@ -24,8 +24,8 @@ func (s *Store) Findings(ctx context.Context, deleteFiles bool) iter.Seq2[storag
 	}
 }
 
-// restoreFiles is the repair of a picture without its files.
-const restoreFiles = "none: restore the files"
+// restoreFile is the advice for a picture without its files, which no repair can write again.
+const restoreFile = ": restore from a backup"
 
 // verifier finds inconsistencies.
 type verifier struct {
@@ -100,7 +100,7 @@ func (v verifier) findOf(ctx context.Context, r Record) (found []storage.Finding
 		return found, err
 	}
 	for _, name := range missing {
-		found = append(found, storage.Finding{Kind: maintain.Missing, Key: storage.MediaKey(r.ID), Detail: "lacks its file " + name, Repair: restoreFiles})
+		found = append(found, storage.Finding{Kind: maintain.Missing, Key: storage.MediaKey(r.ID), Detail: "lacks its file " + name + restoreFile})
 	}
 	return found, nil
 }
@@ -139,7 +139,7 @@ func (s *Store) FindingsOf(ctx context.Context, post, author int64, media social
 		case err != nil:
 			return nil, err
 		case len(missing) > 0:
-			f.Detail, f.Repair = f.Detail+"; it lacks its file "+strings.Join(missing, " and "), restoreFiles
+			f.Detail, f.Repair = f.Detail+"; it lacks its file "+strings.Join(missing, " and ")+restoreFile, ""
 		case s.Files != nil:
 			f.Fix = func(ctx context.Context) (bool, error) { return s.Restore(ctx, post, author, p) }
 		}
