@@ -75,7 +75,7 @@ func changeLanguage(req *request.Request) error {
 func serviceWorker(req *request.Request) error {
 	body, err := static.Read("sw.js")
 	if err != nil {
-		return err
+		return fmt.Errorf("web: %w", err)
 	}
 	request.SendCached(req, "text/javascript; charset=utf-8", body)
 	return nil
