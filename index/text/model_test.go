@@ -358,8 +358,9 @@ func (m *model) compare(t *rapid.T) {
 		q.With, q.Without = []string{"from:1"}, []string{"has:link"}
 	}
 	if m.x.store.opt.Text == nil && strings.Contains(fmt.Sprint(q.Expr), `"`) {
-		if _, err := m.x.Search(context.Background(), q); err == nil {
-			return // the words of a phrase may be joined into one word
+		// There is no error if the words of the phrase are joined into one word.
+		if _, err := m.x.Search(context.Background(), q); err != nil && !errors.Is(err, index.ErrValue) {
+			t.Fatalf("%s without Options.Text: %v, want ErrNoTexts or no error", q.Expr, err)
 		}
 		return
 	}
