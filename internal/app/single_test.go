@@ -100,9 +100,8 @@ func (b *bundle) useEverything() {
 	b.must(b.Reports.DecideReport(b.Ctx, social.Operator, fmt.Sprintf("post:%d", spam), moderation.ReportDecision{Action: "hide", Message: "no"}))
 	b.must(b.Moderation.SetStanding(b.Ctx, ada.Actor(), eve.ID, moderation.StandingChange{Standing: social.Limited, Until: b.Clock.Now().Add(time.Hour)}))
 
-	_, invite, err := b.SignUps.CreateInvite(b.Ctx, accounts.NewInvite{Uses: 2, For: time.Hour, Note: "friends"})
+	_, _, err = b.SignUps.CreateInvite(b.Ctx, accounts.NewInvite{Uses: 2, For: time.Hour, Note: "friends"})
 	b.must(err)
-	_ = invite
 	b.must(b.SignUps.SetSignUpMode(b.Ctx, social.Operator, accounts.SignUpApproval))
 	_, err = b.SignUps.SignUp(b.Ctx, accounts.SignUp{Name: "later", Password: socialtest.Password, Reason: "lakes"})
 	if !errors.Is(err, social.ErrPending) {

@@ -69,7 +69,7 @@ func TestSearchPictures(t *testing.T) {
 	s := setup(t)
 	ada := s.signedUp("ada")
 	_, plain := ada.published("ada", "kettle, described")
-	path, id := ada.published("ada", "kettle, seen")
+	_, id := ada.published("ada", "kettle, seen")
 	key := "post:" + id
 	if err := s.client.Do(t.Context(), s.client.B().Hset().Key(key).FieldValue().FieldValue("media", `[{"id":"0123456789abcdef0123456789abcdef","w":10,"h":10}]`).Build()).Error(); err != nil {
 		t.Fatal(err)
@@ -83,7 +83,6 @@ func TestSearchPictures(t *testing.T) {
 	want("kettle has:picture", id)
 	want("kettle -has:picture", plain)
 	want("kettle HAS:picture from:ada", id)
-	_ = path
 }
 
 // The search box completes people, with their pictures, and tags. The box of a post completes only
