@@ -110,6 +110,10 @@ func (b Board) Search(ctx context.Context, f Filter, after string, n int) (Page,
 }
 
 func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: go run ./examples/jobs redis://127.0.0.1:6379")
+		os.Exit(2)
+	}
 	option, err := rueidis.ParseURL(os.Args[1])
 	if err != nil {
 		log.Fatal(err)

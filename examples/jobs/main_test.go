@@ -19,6 +19,11 @@ import (
 
 func TestMain(m *testing.M) { exampletest.Main(m, main) }
 
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	exampletest.Usage(t)
+}
+
 const output = `Database developer Paris 55
 Go developer Berlin 80
 2 map[city:map[Berlin:1 Paris:1] level:map[junior:1 senior:1] tag:map[go:1 redis:2]]

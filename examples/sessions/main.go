@@ -124,6 +124,10 @@ func digest(token string) string {
 }
 
 func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: go run ./examples/sessions redis://127.0.0.1:6379")
+		os.Exit(2)
+	}
 	option, err := rueidis.ParseURL(os.Args[1])
 	if err != nil {
 		log.Fatal(err)

@@ -15,6 +15,11 @@ import (
 
 func TestMain(m *testing.M) { exampletest.Main(m, main) }
 
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	exampletest.Usage(t)
+}
+
 const output = `ada uses the watch
 another tenant does not know the token
 logged in on [watch tablet laptop]

@@ -129,6 +129,10 @@ func (s *Shop) LowStock(limit int64) *model.Query[Product] {
 }
 
 func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: go run ./examples/shop redis://127.0.0.1:6379")
+		os.Exit(2)
+	}
 	option, err := rueidis.ParseURL(os.Args[1])
 	if err != nil {
 		log.Fatal(err)

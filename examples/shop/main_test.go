@@ -15,6 +15,11 @@ import (
 
 func TestMain(m *testing.M) { exampletest.Main(m, main) }
 
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	exampletest.Usage(t)
+}
+
 const output = `sold for 2950
 sorry, sold out
 sold for 900

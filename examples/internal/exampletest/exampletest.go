@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"testing"
 
@@ -34,18 +35,35 @@ func Client(t testing.TB) rueidis.Client {
 // Output checks the output of the program with an empty database.
 func Output(t *testing.T, want string) {
 	t.Helper()
-	executable, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), executable, redistest.DB(t).URL())
-	cmd.Env = append(os.Environ(), program+"=1")
+	cmd := command(t, redistest.DB(t).URL())
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil || string(out) != want {
 		t.Errorf("the program printed\n%s%s(%v), want\n%s", out, stderr.String(), err, want)
 	}
+}
+
+// Usage checks that the program without an argument explains its usage and exits with code 2.
+func Usage(t *testing.T) {
+	t.Helper()
+	cmd := command(t)
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState.ExitCode() != 2 || !strings.HasPrefix(string(out), "usage: ") {
+		t.Errorf("without an argument the program printed\n%s(%v), want its usage and exit code 2", out, err)
+	}
+}
+
+// command returns the command that runs the program with arguments.
+func command(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), executable, args...)
+	cmd.Env = append(os.Environ(), program+"=1")
+	return cmd
 }
 
 // Together runs f in n goroutines and waits for them.
