@@ -2,6 +2,7 @@ package collection
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -20,8 +21,11 @@ type Random struct {
 
 // NewRandom returns the set at a key. It sends nothing to the server.
 func NewRandom(client rueidis.Client, key string) (*Random, error) {
-	if client == nil || key == "" {
-		return nil, fmt.Errorf("collection: a random set needs a client and a key, not %q", key)
+	if client == nil {
+		return nil, errors.New("collection: the client is nil")
+	}
+	if key == "" {
+		return nil, errors.New("collection: the key is empty")
 	}
 	return &Random{client, key}, nil
 }

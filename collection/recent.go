@@ -34,7 +34,7 @@ const maxRecent = 1_000_000
 // server.
 func NewRecent(client rueidis.Client, key string, max int) (*Recent, error) {
 	if max < 1 || max > maxRecent {
-		return nil, fmt.Errorf("collection: %s: a list of the newest %d items: it must be from 1 to %d", key, max, maxRecent)
+		return nil, fmt.Errorf("collection: %s: max is %d: it must be from 1 to %d", key, max, maxRecent)
 	}
 	set, err := partition.New(client, key, partition.Declaration{Kind: kindRecent, Text: strconv.Itoa(max)})
 	if err != nil {

@@ -81,7 +81,7 @@ const (
 // a tenth, at most 100, before it is trimmed. NewTimelines sends nothing to the server.
 func NewTimelines(client rueidis.Client, max int) (*Timelines, error) {
 	if max < 1 || max > maxTimeline {
-		return nil, fmt.Errorf("collection: lists of the newest %d ids: it must be from 1 to %d", max, maxTimeline)
+		return nil, fmt.Errorf("collection: max is %d: it must be from 1 to %d", max, maxTimeline)
 	}
 	return &Timelines{
 		client: client, cluster: client.Mode() == rueidis.ClientModeCluster,
@@ -238,7 +238,7 @@ func (t *Timelines) PutManyCommand(key string, ids ...int64) (rueidis.Completed,
 // mergeArgs returns the arguments of the script that adds many IDs.
 func (t *Timelines) mergeArgs(ids []int64) ([]string, error) {
 	if len(ids) > t.MaxLen() {
-		return nil, fmt.Errorf("collection: %w: %d ids for a list of %d", ErrValue, len(ids), t.MaxLen())
+		return nil, fmt.Errorf("collection: %w: %d ids: a list holds at most %d", ErrValue, len(ids), t.MaxLen())
 	}
 	ids = slices.Clone(ids)
 	slices.SortFunc(ids, func(a, b int64) int { return cmp.Compare(b, a) })
