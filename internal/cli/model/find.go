@@ -114,7 +114,7 @@ func newCount(env shell.Env) *cobra.Command {
 	})
 }
 
-// noteEmpty explains how to add records of other programs if the model has no records.
+// noteEmpty explains, if the model has no records, how to add those that other programs wrote.
 func noteEmpty(ctx context.Context, c *shell.Command, m *model.Model, found int64) error {
 	if found > 0 {
 		return nil
@@ -122,7 +122,7 @@ func noteEmpty(ctx context.Context, c *shell.Command, m *model.Model, found int6
 	info, err := m.Describe(ctx)
 	if err == nil && info.Records == 0 {
 		name := shell.ForTerminal(info.Name)
-		_, err = fmt.Fprintf(c.Stderr, "%s has no records; \"retwis model migrate %s --adopt '*'\" adds those that other programs wrote\n", name, name)
+		_, err = fmt.Fprintf(c.Stderr, "%s has no records; to add those that other programs wrote, run \"retwis model migrate %s --adopt '*'\"\n", name, name)
 	}
 	return err
 }
