@@ -155,7 +155,14 @@ func TestLockReportsQuarantine(t *testing.T) {
 		t.Fatal(err)
 	}
 	retried := regexp.MustCompile(`cmdstat_zcard:calls=([2-9]|\d\d)`)
-	for stats := ""; !retried.MatchString(stats); time.Sleep(10 * time.Millisecond) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for stats := ""; !retried.MatchString(stats); {
+		select {
+		case <-tick.C:
+		case <-hung():
+			t.Fatalf("retwis lock did not ask again: %s", stats)
+		}
 		if stats, err = client.Do(t.Context(), client.B().Info().Section("commandstats").Build()).ToString(); err != nil {
 			t.Fatal(err)
 		}
