@@ -39,7 +39,7 @@ func (b *batcher) put(ctx context.Context, slot int, raw []byte, it item) error 
 	if err != nil {
 		return err
 	}
-	p.closeSet()
+	p.flushSETs()
 	p.cur.add(raw, it)
 	b.sender.last = it.no
 	return nil
@@ -56,7 +56,7 @@ func (b *batcher) putSet(ctx context.Context, slot int, f *resp.Frame, it item) 
 	}
 	g := &p.set
 	if n := len(g.sets); n >= coalesceKeys || n > 0 && (len(g.buf)+len(pair) > coalesceBytes || b.router.cluster && g.slot != slot) {
-		p.closeSet()
+		p.flushSETs()
 	}
 	g.buf = append(g.buf, pair...)
 	g.sets = append(g.sets, set{it.no, it.at})
@@ -72,7 +72,7 @@ func (b *batcher) putTransaction(ctx context.Context, slot int) error {
 	if err != nil {
 		return err
 	}
-	p.closeSet()
+	p.flushSETs()
 	for i, it := range b.tx.items {
 		p.cur.add(b.tx.raw(i), it)
 	}
@@ -156,7 +156,7 @@ func (b *batcher) handleTrouble(ctx context.Context) error {
 
 // flush sends the chunk of a pipe.
 func (b *batcher) flush(ctx context.Context, p *pipe) error {
-	p.closeSet()
+	p.flushSETs()
 	c := p.cur
 	if len(c.items) == 0 {
 		return nil
@@ -221,7 +221,7 @@ func (b *batcher) drop() {
 		if p == nil {
 			continue
 		}
-		p.closeSet()
+		p.flushSETs()
 		if p.cur != nil && len(p.cur.items) > 0 {
 			b.sender.last = min(b.sender.last, p.cur.items[0].no-1)
 			p.cur.reset()

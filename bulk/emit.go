@@ -93,7 +93,7 @@ func (e *emitter) emitAll(ctx context.Context, in *input.Input, cluster bool) er
 
 // endFile ends a file and opens the next one, or returns io.EOF. Each file starts in database 0.
 func (e *emitter) endFile(in *input.Input, p input.Place, check *command.Checker) error {
-	cut := in.Cut(check.Open)
+	cut := in.Truncation(check.Open)
 	e.count.end(cut)
 	if cut != "" && check.Open != 0 {
 		check.Open = 0

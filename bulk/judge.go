@@ -43,7 +43,7 @@ func (j *judge) refused(from string, c *chunk, i int, text string) bool {
 		if why.ask && c.items[i].flags&inUnit != 0 { // ASKING applies to one command, not to a transaction
 			c.items[i].flags |= later
 		}
-	case rediserr.PassesReply(text):
+	case rediserr.IsTemporaryReply(text):
 		why = refusal{text: text}
 		c.items[i].flags |= later
 	default:

@@ -178,7 +178,7 @@ func (l *loader) readAll(ctx context.Context) error {
 
 // endFile ends the current file.
 func (l *loader) endFile() error {
-	cut := l.in.Cut(l.check.Open)
+	cut := l.in.Truncation(l.check.Open)
 	l.count.end(cut)
 	if cut != "" && l.check.Open != 0 { // no part of the transaction was sent: a load resumes before it
 		l.no = l.check.Open - 1
@@ -240,13 +240,13 @@ func (l *loader) command(ctx context.Context) error {
 		return inputError(l.in, l.at, l.no, err)
 	}
 	it := item{no: l.no, at: l.at.Offset, commands: 1}
-	if l.at.Again {
+	if l.at.Repeatable {
 		it.flags = markedRepeatable
 	}
 	if l.in.ByLine() {
 		it.at = l.at.Line
 	}
-	if l.at.Total < l.promised && !l.at.InKey && !l.at.Again && l.opt.Resend != ResendAlways && !got.Repeatable(&l.frame) {
+	if l.at.Total < l.promised && !l.at.InKey && !l.at.Repeatable && l.opt.Resend != ResendAlways && !got.Repeatable(&l.frame) {
 		return lost(fmt.Errorf("the load that wrote %s ended before command %d (%s, %s) was known to be answered: it may have been executed, "+
 			"and repeating it is not safe", l.opt.Checkpoint, l.no, resp.Text(l.frame.Raw()), l.count.where(l.no, it.at)))
 	}

@@ -107,8 +107,8 @@ func (p *pipe) write() {
 	}
 }
 
-// closeSet appends the pending SETs to the current chunk.
-func (p *pipe) closeSet() { p.set.flush(p.cur) }
+// flushSETs appends the pending SETs to the current chunk.
+func (p *pipe) flushSETs() { p.set.flush(p.cur) }
 
 // coalesceReads sleeps before a read while many chunks are outstanding. Waking up for each small
 // write of the server costs a third of the load's CPU time, and some of the server's CPU time if

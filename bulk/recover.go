@@ -20,7 +20,7 @@ func (r *recovery) run(ctx context.Context, slot int, no int64) error {
 		if err := s.quiesce(ctx); err != nil {
 			return err
 		}
-		cause := r.discardFailed()
+		cause := r.dropFailedPipes()
 		r.takeBack()
 		if err := r.keepOrder(); err != nil {
 			return err
@@ -90,9 +90,9 @@ func (r *recovery) refusalError() error {
 	return nil
 }
 
-// discardFailed removes broken connections, holds their chunks for resending, and returns the cause
-// of the first failure.
-func (r *recovery) discardFailed() error { return r.router.removeFailed(r.discard) }
+// dropFailedPipes removes broken connections, holds their chunks for resending, and returns the
+// cause of the first failure.
+func (r *recovery) dropFailedPipes() error { return r.router.dropFailedPipes(r.discard) }
 
 // discard holds the chunks of a stopped pipe. It marks their unanswered items for resending, and
 // marks the items that may have been executed as unsure.
@@ -133,7 +133,7 @@ func (r *recovery) takeBack() {
 }
 
 func (r *recovery) takeBackFrom(p *pipe) {
-	p.closeSet()
+	p.flushSETs()
 	if p.cur == nil {
 		return
 	}
@@ -151,7 +151,7 @@ func (r *recovery) takeBackFrom(p *pipe) {
 
 // releaseAll returns all held chunks to the pool and removes broken connections.
 func (r *recovery) releaseAll() {
-	_ = r.discardFailed()
+	_ = r.dropFailedPipes()
 	for _, c := range r.sender.held {
 		r.sender.pool.put(c)
 	}

@@ -209,10 +209,10 @@ func (r *router) reconnect(ctx context.Context, began time.Time, cause error) er
 	}
 }
 
-// removeFailed stops the pipes whose connections broke. Without a Cluster, it also stops the pipes
-// whose server temporarily refused commands. It calls abandon for each stopped pipe, and returns
-// the error of the first broken connection.
-func (r *router) removeFailed(abandon func(*pipe)) (cause error) {
+// dropFailedPipes stops the pipes whose connections broke. Without a Cluster, it also stops the
+// pipes whose server temporarily refused commands. It calls abandon for each stopped pipe, and
+// returns the error of the first broken connection.
+func (r *router) dropFailedPipes(abandon func(*pipe)) (cause error) {
 	keep := r.pipes[:0]
 	for i, p := range r.pipes {
 		if p != nil && (p.failed != nil || p.troubled && !r.cluster) {

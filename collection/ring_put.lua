@@ -6,12 +6,12 @@
 -- ARGV[4..]   items
 --
 -- Reply  the number of added items
-local _, refusal = permitted(ARGV[1], ARGV[2], ARGV[3])
+local _, refusal = checkDeclaration(ARGV[1], ARGV[2], ARGV[3])
 if refusal then
 	return refusal
 end
 checkKinds()
-declared(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
+storeDeclaration(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
 local place, added = lastPlace(), 0
 for i = 4, #ARGV do
 	if redis.call('ZADD', KEYS[1], 'NX', place, ARGV[i]) == 1 then

@@ -174,7 +174,7 @@ func (h *hold) lose(why error) {
 func (h *hold) recordOwner(gone bool) {
 	host, _ := os.Hostname()
 	record := h.op(server.RecordOwner)
-	record.Owner = &server.Holder{Host: host, PID: os.Getpid(), Since: h.since, Text: h.owner, Gone: gone}
+	record.Owner = &server.Owner{Host: host, PID: os.Getpid(), Since: h.since, Text: h.owner, Gone: gone}
 	h.m.voters.ask(record, h.servers)
 }
 

@@ -212,19 +212,19 @@ func newManager(servers []server.Server, opt Options, prepare func(*Manager)) (*
 	return m, nil
 }
 
-// discoverTime limits how long New and Dial wait for servers.
-const discoverTime = time.Second
+// discoverTimeout limits how long New and Dial wait for servers.
+const discoverTimeout = time.Second
 
 // discover waits until a majority of the servers has identified itself, and a moment longer for the
 // other servers. It fails only if a server was given twice.
 func (m *Manager) discover() error {
 	r := m.voters.ask(server.Op{Kind: server.Boot, TTL: m.opt.TTL}, m.voters.all)
 	begun := time.Now()
-	_, _ = r.await(m.ctx, discoverTime)
+	_, _ = r.await(m.ctx, discoverTimeout)
 	second := newRound(m.voters.nodes, len(m.voters.nodes), r.Op, time.Now())
 	second.all = true
 	second.send(m.voters.all)
-	_, _ = second.await(m.ctx, min(m.opt.NodeTimeout, discoverTime-time.Since(begun)))
+	_, _ = second.await(m.ctx, min(m.opt.NodeTimeout, discoverTimeout-time.Since(begun)))
 	second.mu.Lock()
 	defer second.mu.Unlock()
 	for _, reply := range second.replies {
@@ -294,7 +294,7 @@ func (m *Manager) Close() error {
 // drain waits until all work is done or a second has passed. It returns early if only unresponsive
 // servers have work left.
 func (m *Manager) drain(done <-chan struct{}) {
-	end := time.NewTimer(discoverTime)
+	end := time.NewTimer(discoverTimeout)
 	defer end.Stop()
 	ticker := time.NewTicker(m.opt.NodeTimeout)
 	defer ticker.Stop()

@@ -71,23 +71,23 @@ func (n *simNet) pass(l *simLink, messages bool) {
 	}
 }
 
-// simAnswerTime limits how long a connection may be silent in the simulation.
-const simAnswerTime = 200 * time.Millisecond
+// simReplyTimeout limits how long a connection may be silent in the simulation.
+const simReplyTimeout = 200 * time.Millisecond
 
 // brokenAfter returns how long a client takes to detect a broken connection.
 func (n *simNet) brokenAfter() time.Duration {
 	if n.harmless {
 		return n.delay() // the connection is closed
 	}
-	return simAnswerTime
+	return simReplyTimeout
 }
 
 // answerTime returns how long a connection may be silent.
 func (n *simNet) answerTime() time.Duration {
 	if n.harmless {
-		return server.AnswerTime
+		return server.ReplyTimeout
 	}
-	return simAnswerTime
+	return simReplyTimeout
 }
 
 // chance returns true with probability p.

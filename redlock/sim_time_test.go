@@ -92,7 +92,7 @@ func TestCloseWithFrozenServer(t *testing.T) {
 		if err := w.managers[0].Close(); err != nil {
 			t.Error(err)
 		}
-		checkWithin(t, "Close", time.Since(begun), 0, discoverTime/2)
+		checkWithin(t, "Close", time.Since(begun), 0, discoverTimeout/2)
 	})
 }
 

@@ -112,7 +112,7 @@ func (s *ServerStatus) note(asked server.Kind, reply server.Reply, timeout time.
 	s.Votes = s.Votes && s.counts()
 	s.Foreign = reply.Foreign
 	s.Holder = Holder{Value: reply.Value, TTL: reply.TTL, Waiters: reply.Waiters}
-	if h := reply.Owner; h != (server.Holder{}) {
+	if h := reply.Owner; h != (server.Owner{}) {
 		s.Holder.Owner = Owner{Host: h.Host, PID: h.PID, Since: h.Since, Text: h.Text}
 	}
 }

@@ -6,7 +6,7 @@
 --
 -- Reply    the number of new triples
 
-local rebuilding, refusal = opened(ARGV[1], ARGV[2], ARGV[3])
+local rebuilding, refusal = openPartition(ARGV[1], ARGV[2], ARGV[3])
 if refusal then
 	return refusal
 end

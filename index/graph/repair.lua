@@ -13,7 +13,7 @@
 --
 -- Reply    the number of triples and entries repaired or removed
 
-local _, refusal = opened(ARGV[1], ARGV[2], ARGV[3])
+local _, refusal = openPartition(ARGV[1], ARGV[2], ARGV[3])
 if refusal then
 	return refusal
 end

@@ -19,7 +19,7 @@
 -- If another client writes a term while a rebuild fills the term, the count of the term may be
 -- wrong until finish.lua corrects it.
 
-local rebuilding, refusal = opened(ARGV[1], ARGV[2], ARGV[3], KEYS[8])
+local rebuilding, refusal = openPartition(ARGV[1], ARGV[2], ARGV[3], KEYS[8])
 if refusal then
 	return refusal
 end

@@ -9,7 +9,7 @@
 --
 -- Reply        1: the adoption has begun or ended; 0: there is no sorted set to adopt
 
-local _, refusal = remembered(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
+local _, refusal = readDeclaration(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
 if refusal then
 	return refusal
 elseif ARGV[4] == 'end' then

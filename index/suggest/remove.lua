@@ -15,7 +15,7 @@
 --
 -- Reply        number of terms removed
 
-local rebuilding, refusal = opened(ARGV[1], ARGV[2], ARGV[3], KEYS[8])
+local rebuilding, refusal = openPartition(ARGV[1], ARGV[2], ARGV[3], KEYS[8])
 if refusal then
 	return refusal
 end
@@ -34,7 +34,7 @@ for _, c in ipairs(changesOf(KEYS[2], terms)) do
 	local kept = mode == 'below' and c.was and c.was >= amount
 	if mode == 'lose' and c.was and c.was > amount then
 		local list, payload = spellingsOf(c.value)
-		lose(list, c.term, amount)
+		decrement(list, c.term, amount)
 		c.count = c.was - amount
 		c.text = valueOf(c.term, c.count, list, payload)
 	end

@@ -122,8 +122,8 @@ local function vote(list, term, spelling, add)
 	s.spelling, s.count = spelling, add(s.count)
 end
 
--- lose subtracts searches from the rarest spellings, so that the displayed spelling stays.
-local function lose(list, term, n)
+-- decrement subtracts searches from the rarest spellings, so that the displayed spelling stays.
+local function decrement(list, term, n)
 	while #list > 1 do
 		local at = rarest(list, term)
 		if list[at].count > n then

@@ -17,9 +17,9 @@
 local repair = ARGV[7] == '1'
 local rebuilding, refusal, _
 if repair then
-	rebuilding, refusal = opened(ARGV[1], ARGV[2], ARGV[3], KEYS[8])
+	rebuilding, refusal = openPartition(ARGV[1], ARGV[2], ARGV[3], KEYS[8])
 else
-	_, refusal = remembered(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
+	_, refusal = readDeclaration(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
 end
 if refusal then
 	return refusal

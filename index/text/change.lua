@@ -28,7 +28,7 @@
 --              with these generations. Terms are numbered from 1, first the terms of the
 --              current generation, then the terms of the next
 
-local rebuilding, refusal = opened(ARGV[1], ARGV[2], ARGV[3])
+local rebuilding, refusal = openPartition(ARGV[1], ARGV[2], ARGV[3])
 if refusal then
 	return refusal
 end

@@ -7,7 +7,7 @@
 --
 -- Reply        0
 
-local refusal = declared(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
+local refusal = storeDeclaration(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
 if refusal then
 	return refusal
 end

@@ -9,7 +9,7 @@
 -- ARGV[6]     'idle': start only if no run is in progress; else absent
 --
 -- Reply  0, or 1 if another run is in progress
-local rebuilding, refusal = opened(ARGV[1], ARGV[2], ARGV[3], KEYS[7])
+local rebuilding, refusal = openPartition(ARGV[1], ARGV[2], ARGV[3], KEYS[7])
 if refusal then
 	return refusal
 end

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { redistest.Main(m) }
 
 // These scripts implement an index of IDs without content. A rebuild also creates one extra key.
 const (
-	putLua = `local noting, refusal = opened(ARGV[1], ARGV[2], ARGV[3], KEYS[7])
+	putLua = `local noting, refusal = openPartition(ARGV[1], ARGV[2], ARGV[3], KEYS[7])
 if refusal then return refusal end
 if noting then redis.call('SADD', KEYS[6], ARGV[4]) end
 return redis.call('ZADD', KEYS[1], 0, ARGV[4])`

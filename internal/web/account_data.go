@@ -52,10 +52,10 @@ func fileName(name string) string {
 }
 
 func (h *handlers) deleteAccountForm(req *request.Request) error {
-	return h.showDeleteAccount(req, http.StatusOK, view.LeaveForm{})
+	return h.showDeleteAccount(req, http.StatusOK, view.DeleteAccountForm{})
 }
 
-func (h *handlers) showDeleteAccount(req *request.Request, status int, form view.LeaveForm) error {
+func (h *handlers) showDeleteAccount(req *request.Request, status int, form view.DeleteAccountForm) error {
 	state, err := h.app.Auth.SecondFactor(req.Ctx, req.User.ID)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (h *handlers) deleteAccount(req *request.Request) error {
 	user := req.User
 	switch err := h.app.Moderation.MayLeave(req.Ctx, user.ID); {
 	case errors.Is(err, social.ErrForbidden):
-		return h.showDeleteAccount(req, http.StatusForbidden, view.LeaveForm{Field: "password", Problem: req.T("You are the only owner of this site. Make someone else an owner first.")})
+		return h.showDeleteAccount(req, http.StatusForbidden, view.DeleteAccountForm{Field: "password", Problem: req.T("You are the only owner of this site. Make someone else an owner first.")})
 	case err != nil:
 		return err
 	}
@@ -86,13 +86,13 @@ func (h *handlers) deleteAccount(req *request.Request) error {
 	switch {
 	case errors.Is(err, social.ErrBadLogin):
 		req.LogSecurity("password not confirmed", user)
-		return h.showDeleteAccount(req, http.StatusUnprocessableEntity, view.LeaveForm{Field: "password", Problem: req.T("That password is wrong.")})
+		return h.showDeleteAccount(req, http.StatusUnprocessableEntity, view.DeleteAccountForm{Field: "password", Problem: req.T("That password is wrong.")})
 	case errors.Is(err, auth.ErrBadCode), errors.Is(err, auth.ErrNoLogin):
 		req.LogSecurity("code failed", user)
-		return h.showDeleteAccount(req, http.StatusUnprocessableEntity, view.LeaveForm{Field: "code", Problem: req.T("That code is wrong or was already used.")})
+		return h.showDeleteAccount(req, http.StatusUnprocessableEntity, view.DeleteAccountForm{Field: "code", Problem: req.T("That code is wrong or was already used.")})
 	case errors.Is(err, auth.ErrTooManyCodes):
 		req.LogSecurity("too many codes", user)
-		return h.showDeleteAccount(req, http.StatusTooManyRequests, view.LeaveForm{Field: "code", Problem: req.T("Too many codes were wrong. Use a recovery code, or try again later.")})
+		return h.showDeleteAccount(req, http.StatusTooManyRequests, view.DeleteAccountForm{Field: "code", Problem: req.T("Too many codes were wrong. Use a recovery code, or try again later.")})
 	case err != nil:
 		return err
 	}

@@ -345,8 +345,8 @@ var All = []Fault{
 	{
 		Name: "deaf", What: "a home timeline shows everything on its list",
 		Document: "retwis.md", Promise: "Unfollowing hides posts that no other follow brings",
-		File: "internal/social/timeline/home.go", Anchor: "\treturn social.Hears(v, h)\n",
-		With:   "\treturn plant.On(\"deaf\") || social.Hears(v, h)\n",
+		File: "internal/social/timeline/home.go", Anchor: "\treturn social.BelongsOnHome(v, post)\n",
+		With:   "\treturn plant.On(\"deaf\") || social.BelongsOnHome(v, post)\n",
 		Likely: []string{"internal/app", "internal/social/posts"},
 		Lab:    true,
 	},

@@ -335,9 +335,9 @@ func (in *Input) mayEndEarly() bool {
 	return in.files[in.Number].MayEndEarly && (!ok || s.tail != nil) || ok && s.tail != nil
 }
 
-// Cut describes what was left out at the end of the current file, or returns "". open is the number
-// of the last MULTI without EXEC, or 0.
-func (in *Input) Cut(open int64) string {
+// Truncation describes what was left out at the end of the current file, or returns "". open is the
+// number of the last MULTI without EXEC, or 0.
+func (in *Input) Truncation(open int64) string {
 	file := in.files[in.Number].Name
 	switch {
 	case open > 0 && in.mayEndEarly():

@@ -34,7 +34,7 @@ func newSnapshot(r io.Reader, opt rdb.Options, earlier int64) *snapshot {
 func (s *snapshot) Next(f *resp.Frame) (Place, error) {
 	if s.tail == nil {
 		err := s.head.Next(f)
-		p := Place{Offset: s.head.Offset(), Record: s.earlier + s.head.Keys(), InKey: s.head.InKey(), Again: s.head.Repeatable()}
+		p := Place{Offset: s.head.Offset(), Record: s.earlier + s.head.Keys(), InKey: s.head.InKey(), Repeatable: s.head.Repeatable()}
 		if key := (*rdb.KeyError)(nil); errors.As(err, &key) {
 			bad := &BadRecord{InputError: resp.InputError{Offset: key.Offset, Msg: key.Error()}, Record: p.Record, Key: key.Key, DB: key.DB}
 			return p, bad

@@ -33,13 +33,13 @@ type File struct {
 
 // Place is the place of a command in an input.
 type Place struct {
-	Line   int64 // first line of the record; 0 for inputs without lines
-	Record int64 // number of the record, starting at 1; 0 for inputs without records
-	Offset int64 // offset of the first byte in the file
-	InKey  bool  // restores a key of a snapshot; all commands of the key can be resent together
-	Again  bool  // the command can be repeated, along with its transaction
-	File   int   // number of the file, starting at 0
-	Total  int64 // Offset, counted from the start of the first file
+	Line       int64 // first line of the record; 0 for inputs without lines
+	Record     int64 // number of the record, starting at 1; 0 for inputs without records
+	Offset     int64 // offset of the first byte in the file
+	InKey      bool  // restores a key of a snapshot; all commands of the key can be resent together
+	Repeatable bool  // the command can be repeated, along with its transaction
+	File       int   // number of the file, starting at 0
+	Total      int64 // Offset, counted from the start of the first file
 }
 
 // Position is a place at which reading can resume: the number of bytes, lines and records before

@@ -196,7 +196,7 @@ func IsReply(err error, kind string) bool {
 // Passes reports whether err is an error reply for a temporary condition.
 func Passes(err error) bool {
 	var reply replyError
-	return errors.As(err, &reply) && rediserr.PassesReply(string(reply))
+	return errors.As(err, &reply) && rediserr.IsTemporaryReply(string(reply))
 }
 
 // Do sends one command and reads its reply: a string, an int64, nil, or []any of these.

@@ -6,7 +6,7 @@
 -- ARGV[4..]   id, member, ...: entries whose ids have no other entry
 --
 -- Reply  number of these entries that are now in the reverse index
-local _, refusal = remembered(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
+local _, refusal = readDeclaration(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
 if refusal then
 	return refusal
 end

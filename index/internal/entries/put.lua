@@ -5,7 +5,7 @@
 -- ARGV[4..]   id, value, id, value, ...; each id once
 --
 -- Reply  number of new ids
-local rebuilding, refusal = opened(ARGV[1], ARGV[2], ARGV[3])
+local rebuilding, refusal = openPartition(ARGV[1], ARGV[2], ARGV[3])
 if refusal then
 	return refusal
 end

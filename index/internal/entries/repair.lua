@@ -10,7 +10,7 @@
 --             keep     add the id to the reverse index, if it is missing and the member exists
 --
 -- Reply  number of repaired entries
-local rebuilding, refusal = opened(ARGV[1], ARGV[2], ARGV[3])
+local rebuilding, refusal = openPartition(ARGV[1], ARGV[2], ARGV[3])
 if refusal then
 	return refusal
 end

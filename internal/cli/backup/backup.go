@@ -128,7 +128,7 @@ func (to *target) discard() {
 
 // write writes a backup. Once the backup is complete, write removes older backups.
 func (to *target) write(ctx context.Context, c *shell.Command, db *site.Database, opt backup.Options) error {
-	draw, wipe := bar(c.Stderr, "backing up", -1)
+	draw, erase := bar(c.Stderr, "backing up", -1)
 	if draw != nil {
 		opt.Progress = func(bytes, _, _ int64) { draw(bytes) }
 	}
@@ -137,7 +137,7 @@ func (to *target) write(ctx context.Context, c *shell.Command, db *site.Database
 	if err == nil {
 		err = to.database.commit()
 	}
-	wipe()
+	erase()
 	if err != nil {
 		return err
 	}

@@ -109,9 +109,9 @@ type restoration struct {
 
 // verifyFile reads and verifies a backup. If report is set, verifyFile prints a summary.
 func verifyFile(ctx context.Context, c *shell.Command, name string, in io.Reader, size int64, report bool) error {
-	counted, wipe := withProgress(c, "verifying", in, size)
+	counted, erase := withProgress(c, "verifying", in, size)
 	m, keys, err := backup.Verify(ctx, counted)
-	wipe()
+	erase()
 	switch {
 	case err != nil:
 		return &located{name, err}
@@ -136,9 +136,9 @@ func (r restoration) restore(ctx context.Context, c *shell.Command, db *site.Dat
 	if r.pictures != "" {
 		opt.Begun = func() error { return readPictures(ctx, c, r.pictures, db.Media) }
 	}
-	counted, wipe := withProgress(c, "restoring", r.in, r.size)
+	counted, erase := withProgress(c, "restoring", r.in, r.size)
 	result, err := backup.Restore(ctx, source(db), counted, opt)
-	wipe()
+	erase()
 	if err != nil {
 		return explain(db, err)
 	}
@@ -170,12 +170,12 @@ func repair(ctx context.Context, c *shell.Command, db *site.Database) (check.Res
 		return check.Result{}, err
 	}
 	opt := check.Options{Exclusive: true}
-	draw, wipe := shell.Bar(c.Stderr, "checking")
+	draw, erase := shell.Bar(c.Stderr, "checking")
 	if draw != nil {
 		opt.Progress = func(p maintain.Progress) { draw(int(min(p.Checked, p.Total)), int(p.Total)) }
 	}
 	result, err := check.Repair(ctx, db.Social, opt)
-	wipe()
+	erase()
 	return result, err
 }
 
@@ -209,12 +209,12 @@ func explain(db *site.Database, err error) error {
 }
 
 // withProgress counts the bytes read from in and draws them as a progress bar.
-func withProgress(c *shell.Command, what string, in io.Reader, size int64) (counted io.Reader, wipe func()) {
-	draw, wipe := bar(c.Stderr, what, size)
+func withProgress(c *shell.Command, what string, in io.Reader, size int64) (counted io.Reader, erase func()) {
+	draw, erase := bar(c.Stderr, what, size)
 	if draw == nil {
-		return in, wipe
+		return in, erase
 	}
-	return &counter{in, new(atomic.Int64), draw}, wipe
+	return &counter{in, new(atomic.Int64), draw}, erase
 }
 
 type counter struct {
@@ -231,7 +231,7 @@ func (c *counter) Read(p []byte) (int, error) {
 
 // bar returns functions to draw and remove a progress bar of bytes. If to is not a terminal, draw
 // is nil. size is -1 if unknown.
-func bar(to io.Writer, what string, size int64) (draw func(bytes int64), wipe func()) {
+func bar(to io.Writer, what string, size int64) (draw func(bytes int64), erase func()) {
 	if !shell.IsTerminal(to) {
 		return nil, func() {}
 	}

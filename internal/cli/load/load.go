@@ -179,8 +179,8 @@ func (flags *loadFlags) run(ctx context.Context, c *shell.Command, names []strin
 	if bad != nil {
 		flags.opt.BadTo = bad.file
 	}
-	var wipe func()
-	flags.opt.OnProgress, wipe = progress(c.Stderr, size, flags.emit)
+	var erase func()
+	flags.opt.OnProgress, erase = progress(c.Stderr, size, flags.emit)
 	var report bulk.Report
 	switch {
 	case flags.emit:
@@ -190,7 +190,7 @@ func (flags *loadFlags) run(ctx context.Context, c *shell.Command, names []strin
 	default:
 		report, err = flags.load(ctx, c, files)
 	}
-	wipe()
+	erase()
 	return flags.finish(c, report, err)
 }
 

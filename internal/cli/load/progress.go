@@ -14,7 +14,7 @@ import (
 
 // progress returns functions to draw and remove a progress bar. If to is not a terminal, draw is
 // nil. size is the size of the input, or -1 if unknown.
-func progress(to io.Writer, size int64, emit bool) (draw func(bulk.Report), wipe func()) {
+func progress(to io.Writer, size int64, emit bool) (draw func(bulk.Report), erase func()) {
 	if !shell.IsTerminal(to) || emit && shell.IsTerminal(os.Stdout) {
 		return nil, func() {}
 	}

@@ -36,9 +36,9 @@ that was interrupted can be run again. Without --yes nothing is deleted.`,
 				"Add --yes to delete the model and its records.",
 			)
 		}
-		opt, wipe := run.Options(c, nil)
+		opt, erase := run.Options(c, nil)
 		report, err := m.Drop(ctx, opt)
-		wipe()
+		erase()
 		if err != nil {
 			return err
 		}

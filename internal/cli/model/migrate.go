@@ -38,10 +38,10 @@ code is 1 if a record could not be added.`,
 		if err != nil {
 			return err
 		}
-		opt, wipe := run.Options(c, nil)
+		opt, erase := run.Options(c, nil)
 		run.set(m)
 		report, err := m.Migrate(ctx, opt)
-		wipe()
+		erase()
 		switch {
 		case errors.Is(err, model.ErrUnknown):
 			return shell.Hint(err, `Use --adopt to say which ids are records: --adopt '*' for all, --adopt '' for none.`)

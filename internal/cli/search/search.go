@@ -42,9 +42,9 @@ minutes; --rate reduces the load.`,
 	var run shell.RunFlags
 	run.AddRate(c)
 	return site.Act(c, "print the numbers as JSON", func(ctx context.Context, db *site.Database, _ []string) (site.Result, error) {
-		opt, wipe := run.Options(c, nil)
+		opt, erase := run.Options(c, nil)
 		report, err := db.Social.SearchIndex.Rebuild(ctx, opt)
-		wipe()
+		erase()
 		return site.Result{
 			Object: shell.Object{{Name: "posts", Value: report.Posts.Checked}, {Name: "people", Value: report.People.Checked}},
 			Text:   fmt.Sprintf("posts: %d, people: %d", report.Posts.Checked, report.People.Checked),
@@ -67,9 +67,9 @@ there is a problem.`,
 	var run shell.RunFlags
 	run.Add(c)
 	return site.Build(c, "print each problem and the summary as a line of JSON", func(ctx context.Context, db *site.Database, _ []string) error {
-		opt, wipe := run.Options(c, nil)
+		opt, erase := run.Options(c, nil)
 		report, err := db.Social.SearchIndex.Verify(ctx, opt, false)
-		wipe()
+		erase()
 		if errors.Is(err, index.ErrNotFound) {
 			return shell.Hint(errors.New("the site has no search index yet"), "Create it with: retwis search rebuild")
 		}

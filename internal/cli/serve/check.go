@@ -114,13 +114,13 @@ func (flags *checkFlags) run(ctx context.Context, c *shell.Command, db *site.Dat
 	if flags.sample == 0 {
 		opt.Followers = -1
 	}
-	draw, wipe := shell.Bar(c.Stderr, "checking")
+	draw, erase := shell.Bar(c.Stderr, "checking")
 	if draw != nil {
 		opt.Progress = func(p maintain.Progress) { draw(int(min(p.Checked, p.Total)), int(p.Total)) }
 	}
 	out := json.NewEncoder(c.Stdout)
 	opt.Report = func(p check.Problem) {
-		wipe()
+		erase()
 		if c.JSON {
 			_ = out.Encode(checkProblem{p.Key, p.Detail, p.Leftover, p.Repair, p.Repaired})
 			return
@@ -132,7 +132,7 @@ func (flags *checkFlags) run(ctx context.Context, c *shell.Command, db *site.Dat
 		run = check.Repair
 	}
 	result, err := run(ctx, db.Social, opt)
-	wipe()
+	erase()
 	if err != nil {
 		return err
 	}

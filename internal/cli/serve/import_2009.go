@@ -75,13 +75,13 @@ func importFrom(ctx context.Context, c *shell.Command, from string) (err error) 
 
 func runImport2009(ctx context.Context, c *shell.Command, db *site.Database, old *store.Store) error {
 	i := import2009.Import{Source: old.Client(), Name: old.String(), Target: db.Client(), App: db.Social, Log: c.Log()}
-	draw, wipe := shell.Bar(c.Stderr, "importing")
+	draw, erase := shell.Bar(c.Stderr, "importing")
 	if draw != nil {
 		i.Progress = func(done, total int64) { draw(int(done), int(total)) }
 	}
 	start := time.Now()
 	result, err := i.Run(ctx)
-	wipe()
+	erase()
 	if err != nil {
 		return explainImport(old, db.Store, err)
 	}

@@ -55,11 +55,11 @@ seed" only on a test database.`,
 }
 
 func runSeed(ctx context.Context, c *shell.Command, db *site.Database, opt seed.Options) error {
-	var wipe func()
-	opt.Progress, wipe = shell.Bar(c.Stderr, "seeding")
+	var erase func()
+	opt.Progress, erase = shell.Bar(c.Stderr, "seeding")
 	start := time.Now()
 	result, err := seed.Run(ctx, db.Social, opt)
-	wipe()
+	erase()
 	if err != nil {
 		return site.InvalidInput(err)
 	}

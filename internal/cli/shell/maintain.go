@@ -165,12 +165,12 @@ func (r *maintenanceRun) run(ctx context.Context, args []string) (err error) {
 		src.Inputs.Strict = r.verb == Rebuild && !r.skipBad
 	}
 	return r.WithStore(ctx, func(db *store.Store) error {
-		opt, wipe := r.Options(r.Command, nil)
+		opt, erase := r.Options(r.Command, nil)
 		if src.Inputs != nil {
 			opt.Progress = nil // the inputs report progress
 		}
 		report, err := r.target.Run(ctx, db, args[0], src, opt)
-		wipe()
+		erase()
 		if errors.Is(err, errEmpty) {
 			return Hint(errEmpty, emptyHint(r, args[0]))
 		}
@@ -228,8 +228,8 @@ func (f *RunFlags) AddRate(c *Command) {
 }
 
 // Options returns the options of a run. On a terminal the run shows its progress, formatted by
-// text, or as the number of checked entries if text is nil, until wipe is called.
-func (f *RunFlags) Options(c *Command, text func(p Progress) string) (opt Options, wipe func()) {
+// text, or as the number of checked entries if text is nil, until erase is called.
+func (f *RunFlags) Options(c *Command, text func(p Progress) string) (opt Options, erase func()) {
 	if text == nil {
 		text = func(p Progress) string {
 			return Thousands(p.Checked) + " checked, " + Plural(p.Problems(), "problem", "problems")

@@ -16,7 +16,7 @@ func IsTerminal(stream any) bool {
 }
 
 // Bar returns functions to draw and remove a progress bar. If to is not a terminal, draw is nil.
-func Bar(to io.Writer, what string) (draw func(done, total int), wipe func()) {
+func Bar(to io.Writer, what string) (draw func(done, total int), erase func()) {
 	if !IsTerminal(to) {
 		return nil, func() {}
 	}
@@ -30,12 +30,12 @@ func Bar(to io.Writer, what string) (draw func(done, total int), wipe func()) {
 		}
 		_ = bar.Set(done)
 	}
-	wipe = func() {
+	erase = func() {
 		if bar != nil {
 			_ = bar.Clear()
 		}
 	}
-	return draw, wipe
+	return draw, erase
 }
 
 // clearLine clears a progress line on a terminal.

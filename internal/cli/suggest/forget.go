@@ -56,11 +56,11 @@ func buildForget(c *shell.Command, forget func(context.Context, *suggest.Index, 
 	var flags shell.RunFlags
 	flags.AddRate(c)
 	return existing.Build(c, "print the number of removed terms as JSON", func(ctx context.Context, x *suggest.Index, _ []string) error {
-		opt, wipe := flags.Options(c, func(p shell.Progress) string {
+		opt, erase := flags.Options(c, func(p shell.Progress) string {
 			return fmt.Sprintf("%s of %s terms", shell.Thousands(p.Checked), shell.Thousands(p.Total))
 		})
 		removed, err := forget(ctx, x, opt)
-		wipe()
+		erase()
 		if err != nil {
 			return err
 		}

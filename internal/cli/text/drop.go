@@ -28,9 +28,9 @@ Without --yes nothing is deleted.`,
 		if !yes {
 			return shell.Hint(fmt.Errorf("nothing was deleted from %q", x.Key()), "Add --yes to delete the index.")
 		}
-		opt, wipe := run.Options(c, func(p shell.Progress) string { return shell.Thousands(p.Checked) + " keys deleted" })
+		opt, erase := run.Options(c, func(p shell.Progress) string { return shell.Thousands(p.Checked) + " keys deleted" })
 		keys, err := x.Drop(ctx, opt)
-		wipe()
+		erase()
 		if err != nil {
 			return err
 		}

@@ -91,12 +91,12 @@ func importArchive(ctx context.Context, c *shell.Command, db *site.Database, u s
 
 // runImport imports an archive, or, if dry is set, shows what would be imported.
 func runImport(ctx context.Context, c *shell.Command, db *site.Database, u social.User, a *takeout.Archive, dry bool) error {
-	draw, wipe := shell.Bar(c.Stderr, "importing")
+	draw, erase := shell.Bar(c.Stderr, "importing")
 	if draw == nil {
 		draw = func(int, int) {}
 	}
 	r, err := db.Social.Archives.Import(ctx, u.ID, a, dry, draw)
-	wipe()
+	erase()
 	switch {
 	case err != nil && r.Posts > 0 && !dry:
 		return shell.Hint(err, "Some posts have been imported. Run the command again to import the others.")

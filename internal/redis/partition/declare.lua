@@ -12,13 +12,13 @@ local function lapsed(deadline)
 	return deadline and tonumber(deadline) < clock()
 end
 
--- remembered reads the stored declaration and compares it with the caller's. It returns the stored
--- fields, and an error for the caller to reply if the declarations differ. For a new index, the
--- fields are empty.
+-- readDeclaration reads the stored declaration and compares it with the caller's. It returns the
+-- stored fields, and an error for the caller to reply if the declarations differ. For a new index,
+-- the fields are empty.
 --
 -- meta   hash: kind, declaration, partitions; during a repair or rebuild also
 --        rebuild, its name, and until, when its lease ends
-local function remembered(meta, kind, declaration, partitions)
+local function readDeclaration(meta, kind, declaration, partitions)
 	local found = redis.call('HMGET', meta, 'kind', 'declaration', 'partitions', 'rebuild', 'until')
 	if found[1] and (found[1] ~= kind or found[2] ~= declaration or found[3] ~= partitions) then
 		return found, redis.error_reply('DECLARED otherwise')
@@ -41,7 +41,7 @@ end
 -- it changes to the key changed. It removes the leftovers of a killed run. KEYS begin with the keys
 -- of a partition.
 --
--- found  the reply of remembered
+-- found  the reply of readDeclaration
 -- more   another key that a rebuild creates, or nil
 local function tracked(found, more)
 	if not found[4] then
@@ -54,33 +54,33 @@ local function tracked(found, more)
 	return true
 end
 
--- declared stores the declaration of a new index. It returns an error for the caller to reply if a
--- different declaration is stored.
-local function declared(meta, kind, declaration, partitions)
-	local found, refusal = remembered(meta, kind, declaration, partitions)
+-- storeDeclaration stores the declaration of a new index. It returns an error for the caller to
+-- reply if a different declaration is stored.
+local function storeDeclaration(meta, kind, declaration, partitions)
+	local found, refusal = readDeclaration(meta, kind, declaration, partitions)
 	if not found[1] then
 		redis.call('HSET', meta, 'kind', kind, 'declaration', declaration, 'partitions', partitions)
 	end
 	return refusal
 end
 
--- permitted is like remembered for a partition, whose keys are the first of KEYS. It also returns
--- an error if the keys hold something that no index created.
-local function permitted(kind, declaration, partitions)
-	local found, refusal = remembered(KEYS[3], kind, declaration, partitions)
+-- checkDeclaration is like readDeclaration for a partition, whose keys are the first of KEYS. It
+-- also returns an error if the keys hold something that no index created.
+local function checkDeclaration(kind, declaration, partitions)
+	local found, refusal = readDeclaration(KEYS[3], kind, declaration, partitions)
 	if not found[1] then
 		refusal = unowned(KEYS[1], 'zset') or unowned(KEYS[2], 'hash')
 	end
 	return found, refusal
 end
 
--- opened starts a script that writes to a partition, whose keys are the first of KEYS. It returns
--- the reply of tracked, or nil and an error for the caller to reply: the index is declared
+-- openPartition starts a script that writes to a partition, whose keys are the first of KEYS. It
+-- returns the reply of tracked, or nil and an error for the caller to reply: the index is declared
 -- differently, or its keys hold something that no index created.
 --
 -- more   another key that a rebuild creates, or nil
-local function opened(kind, declaration, partitions, more)
-	local found, refusal = permitted(kind, declaration, partitions)
+local function openPartition(kind, declaration, partitions, more)
+	local found, refusal = checkDeclaration(kind, declaration, partitions)
 	if refusal then
 		return nil, refusal
 	elseif not found[1] then

@@ -213,11 +213,11 @@ func NewScript(sources ...string) script.Script {
 }
 
 func declareScript() script.Script {
-	return NewScript("return declared(KEYS[1], ARGV[1], ARGV[2], ARGV[3]) or 0\n")
+	return NewScript("return storeDeclaration(KEYS[1], ARGV[1], ARGV[2], ARGV[3]) or 0\n")
 }
 
 func permitScript() script.Script {
-	return NewScript("local _, refusal = permitted(ARGV[1], ARGV[2], ARGV[3])\nreturn refusal or 0\n")
+	return NewScript("local _, refusal = checkDeclaration(ARGV[1], ARGV[2], ARGV[3])\nreturn refusal or 0\n")
 }
 
 // Adopt stores the declaration in every partition of data that was created by hand.

@@ -132,16 +132,18 @@ func OfReply(text string) Class {
 	return Other
 }
 
-// Passes reports whether an error is a temporary error reply; see PassesReply.
+// Passes reports whether an error is a temporary error reply; see IsTemporaryReply.
 func Passes(err error) bool {
 	text, ok := reply(err)
-	return ok && PassesReply(text)
+	return ok && IsTemporaryReply(text)
 }
 
-// PassesReply reports whether an error reply is temporary, so that the refused command can be
+// IsTemporaryReply reports whether an error reply is temporary, so that the refused command can be
 // resent after a while: the replies of class Unavailable, and READONLY, which a former master
 // returns during a failover.
-func PassesReply(text string) bool { return OfReply(text) == Unavailable || Code(text) == "READONLY" }
+func IsTemporaryReply(text string) bool {
+	return OfReply(text) == Unavailable || Code(text) == "READONLY"
+}
 
 // whereInScript matches the position that a server adds to an error of a script.
 var whereInScript = regexp.MustCompile(` script: [0-9a-f]{40}, on @user_script:[0-9]+\.`)

@@ -157,7 +157,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// PassesReply reports temporary errors. All other errors persist until somebody changes something.
+// IsTemporaryReply reports temporary errors. All other errors persist until somebody changes
+// something.
 func TestTemporaryErrors(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{
@@ -177,8 +178,8 @@ func TestTemporaryErrors(t *testing.T) {
 		"NOPERM User ada has no permissions to run the 'ping' command":   false,
 		"ERR value is not an integer or out of range":                    false,
 	} {
-		if got := rediserr.PassesReply(text); got != want {
-			t.Errorf("PassesReply(%q) = %v, want %v", text, got, want)
+		if got := rediserr.IsTemporaryReply(text); got != want {
+			t.Errorf("IsTemporaryReply(%q) = %v, want %v", text, got, want)
 		}
 	}
 	if rediserr.Passes(nil) || rediserr.Passes(context.DeadlineExceeded) || rediserr.Passes(rueidis.ErrNoCache) {

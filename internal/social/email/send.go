@@ -224,7 +224,7 @@ func (s *Service) writeConfirm(ctx context.Context, n note, rec Record, name str
 func (s *Service) siteName(ctx context.Context) string {
 	info, err := s.Site.Get(ctx)
 	if err != nil {
-		info = s.Site.Known()
+		info = s.Site.Cached()
 	}
 	return info.Name()
 }

@@ -165,7 +165,7 @@ func topicsOf(e *stream.Entry) []topic {
 		topics = append(topics, topic{kind: Thread, id: e.Root})
 	} else {
 		topics = append(topics, topic{kind: Profile, id: e.Author})
-		if e.Of == 0 {
+		if e.RepostOf == 0 {
 			topics = append(topics, topic{kind: Everyone})
 		}
 	}

@@ -115,7 +115,7 @@ func (c *client) mayShow(e *stream.Entry) bool {
 	case Home, Thread:
 		least = social.Unlisted
 	}
-	return c.sees(e.Author, least) && (e.Of == 0 || c.sees(e.To, social.Unlisted)) &&
+	return c.sees(e.Author, least) && (e.RepostOf == 0 || c.sees(e.To, social.Unlisted)) &&
 		(c.topic.kind != Home || c.member.hasAtHome(e) && !c.member.viewer.LeavesOut(e.Author))
 }
 

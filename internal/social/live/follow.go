@@ -217,7 +217,7 @@ func (f *follower) publish(entries []stream.Entry, end stream.ID) {
 	now := time.Now()
 	for i := range entries {
 		f.conns.history.add(entries[i], now)
-		if e := &entries[i]; e.Root == 0 && e.Of == 0 {
+		if e := &entries[i]; e.Root == 0 && e.RepostOf == 0 {
 			f.published(e.Post)
 		}
 	}

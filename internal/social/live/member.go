@@ -42,9 +42,9 @@ const (
 // hasAtHome reports whether a post is new on the home timeline of a member.
 func (m *member) hasAtHome(e *stream.Entry) bool {
 	if e.Author == m.user.ID {
-		return e.Of == 0 // the member's own reposts are not reported
+		return e.RepostOf == 0 // the member's own reposts are not reported
 	}
-	return social.Hears(m.viewer, social.Heard{Author: e.Author, Reply: e.Root != 0, To: e.To, Tags: e.Tags})
+	return social.BelongsOnHome(m.viewer, social.HomePost{Author: e.Author, Reply: e.Root != 0, To: e.To, Tags: e.Tags})
 }
 
 // load reads a member in one round trip, unless the member is up to date.

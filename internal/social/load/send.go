@@ -80,7 +80,7 @@ func isPermanent(err error) bool {
 	default:
 		return errors.Is(err, context.Canceled)
 	}
-	return !rediserr.PassesReply(text)
+	return !rediserr.IsTemporaryReply(text)
 }
 
 func (l Loader) sendOnce(ctx context.Context, cmds rueidis.Commands) error {

@@ -82,7 +82,7 @@ func (c *commons) counter(uid int64) *atomic.Uint64 {
 	return &c.changes[uint64(uid)%uint64(len(c.changes))]
 }
 
-func (c *commons) count(pair commonPair) uint64 {
+func (c *commons) version(pair commonPair) uint64 {
 	return c.counter(pair.viewer).Load() + c.counter(pair.user).Load()
 }
 
@@ -101,7 +101,7 @@ func (f *Follows) CommonFollowers(ctx context.Context, v *social.Viewer, uid int
 		return f.countCommon(ctx, v, uid)
 	}
 	pair, now := commonPair{v.User.ID, uid}, time.Now()
-	changes, seen := f.common.count(pair), visibilityFor(v) // before the read, so that no change is missed
+	changes, seen := f.common.version(pair), visibilityFor(v) // before the read, so that no change is missed
 	known, ok := f.common.pairs.GetIfPresent(pair)
 	if ok && !social.IsFresh(ctx) && known.changes == changes && known.seen == seen && now.Sub(known.at) < commonTTL {
 		return known.common, nil

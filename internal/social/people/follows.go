@@ -79,8 +79,8 @@ func (f *Follows) Follow(ctx context.Context, from, to social.User) error {
 }
 
 // Unfollow ends a follow, and removes its notification. Repeating the call changes nothing. The
-// home timeline stops showing the other user's posts; see social.Hears. It takes as many round
-// trips as Follow.
+// home timeline stops showing the other user's posts; see social.BelongsOnHome. It takes as many
+// round trips as Follow.
 func (f *Follows) Unfollow(ctx context.Context, from, to social.User) error {
 	if from.ID == to.ID {
 		return nil

@@ -32,7 +32,7 @@ func (h *Homes) Follow(ctx context.Context, from, to int64, put func() error) er
 }
 
 // Unfollow ends a follow by calling remove. It removes nothing from the home timeline; see
-// social.Hears. Unfollow can be repeated. On a Cluster it is a task, which another process
+// social.BelongsOnHome. Unfollow can be repeated. On a Cluster it is a task, which another process
 // completes after a crash. On a single server it is one script: a task would take 1.86 times the
 // CPU time of the web process and the server (0.52 ms for the whole request).
 func (h *Homes) Unfollow(ctx context.Context, from, to int64, remove func() error) error {

@@ -25,7 +25,7 @@ func (w *writer) report(ctx context.Context, job *Job) error {
 	cmds, b := rueidis.Commands{rereadCommand(w.client, job.post)}, w.client.B()
 	if job.followedBy == 0 || float64(w.now().Add(-liveMaxAge).Unix()) <= job.followedBy {
 		cmds = append(cmds, stream.AddCommand(w.client, stream.Entry{
-			Post: job.post, Author: job.Author, Root: job.Root, To: job.To, Of: job.RepostOf, Tags: job.Tags,
+			Post: job.post, Author: job.Author, Root: job.Root, To: job.To, RepostOf: job.RepostOf, Tags: job.Tags,
 		}))
 	}
 	end := w.end.Load()

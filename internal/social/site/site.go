@@ -36,8 +36,8 @@ func New(db storage.Database, people *storage.Users, log *audit.Log) *Settings {
 // Get returns the settings. No round trip while they are unchanged.
 func (s *Settings) Get(ctx context.Context) (Info, error) { return s.kept.Get(ctx) }
 
-// Known returns the settings as last read, for a page that must not fail. No round trip.
-func (s *Settings) Known() Info { return s.kept.Latest() }
+// Cached returns the settings as last read, for a page that must not fail. No round trip.
+func (s *Settings) Cached() Info { return s.kept.Latest() }
 
 func (s *Settings) read(ctx context.Context) (Info, error) {
 	names := make([]string, len(Fields), len(Fields)+2)
@@ -83,13 +83,13 @@ func (s *Settings) ID(ctx context.Context) (string, error) {
 var ErrChanged = errors.New("social: the setting has changed in the meantime")
 
 // Set changes settings, in all processes immediately, and returns the settings that actually
-// changed. Only admins and operators may change settings. typed maps the settings to change to
-// their new texts. shown maps settings to the Info.Version of the text with which a form was filled
-// in: a setting that was not edited in the form keeps its current text; if it was edited and
+// changed. Only admins and operators may change settings. texts maps the settings to change to
+// their new texts. formVersions maps settings to the Info.Version of the text with which a form was
+// filled in: a setting that was not edited in the form keeps its current text; if it was edited and
 // somebody else has changed it too, Set returns ErrChanged. The audit log gets an entry for each
 // change, without the text. If Set returns ErrForbidden, or *InvalidError, which names the field,
 // nothing is changed. Three round trips, and one for each change.
-func (s *Settings) Set(ctx context.Context, actor social.Actor, typed, shown map[Field]string) (changed []Field, err error) {
+func (s *Settings) Set(ctx context.Context, actor social.Actor, texts, formVersions map[Field]string) (changed []Field, err error) {
 	if err := s.users.Require(ctx, actor, social.Admin); err != nil {
 		return nil, err
 	}
@@ -99,14 +99,14 @@ func (s *Settings) Set(ctx context.Context, actor social.Actor, typed, shown map
 	}
 	write := s.db.Client.B().Hset().Key(storage.Site).FieldValue()
 	for _, f := range Fields {
-		text, given := typed[f]
+		text, given := texts[f]
 		if !given {
 			continue
 		}
 		if text, err = Clean(f, text); err != nil {
 			return nil, err
 		}
-		formVersion := shown[f]
+		formVersion := formVersions[f]
 		switch {
 		case text == before.Of(f), formVersion == version(text):
 			continue
@@ -120,7 +120,7 @@ func (s *Settings) Set(ctx context.Context, actor social.Actor, typed, shown map
 		return nil, nil
 	}
 	for _, f := range changed {
-		entry := audit.Entry{Actor: actor, Action: "site", Target: "site:" + string(f), Note: typed[f]}
+		entry := audit.Entry{Actor: actor, Action: "site", Target: "site:" + string(f), Note: texts[f]}
 		if f != NoIndex {
 			entry.Note = ""
 		}

@@ -88,7 +88,7 @@ func (s *Imports) Get(ctx context.Context, user social.User) (p Progress, left [
 	}
 	all, err := s.opt.Store.entries(ctx, user.ID, 0, MaxEntries)
 	for _, entry := range all {
-		text, notRead := strings.CutPrefix(entry[1:], unread)
+		text, notRead := strings.CutPrefix(entry[1:], unparsedPrefix)
 		if !notRead {
 			text, _, _ = strings.Cut(text, " ")
 		}
@@ -171,7 +171,7 @@ func (s *Imports) page(ctx context.Context, user social.User, p Progress) (more 
 
 // do performs the action of an entry, if it has one. After an error, the entry is tried again.
 func (s *Imports) do(ctx context.Context, user social.User, kind Kind, entry string) (Mark, error) {
-	if strings.HasPrefix(entry, unread) {
+	if strings.HasPrefix(entry, unparsedPrefix) {
 		return Unread, nil
 	}
 	err := s.relate(ctx, user, kind, entry)

@@ -43,9 +43,9 @@ var headings = map[string]struct{ latestFirst bool }{
 	"account address": {false}, "username": {true}, "post": {true},
 }
 
-// unread is the prefix of an entry for a line that is not understood. No name and no address starts
-// with it.
-const unread = "? "
+// unparsedPrefix is the prefix of an entry for a line that is not understood. No name and no
+// address starts with it.
+const unparsedPrefix = "? "
 
 // Parse returns the entries of a file of a kind in the form that [Imports.Begin] takes: without
 // duplicates, oldest first if the heading tells the order. host is the host of this site, in the
@@ -70,7 +70,7 @@ func Parse(kind Kind, file []byte, host string) ([]string, error) {
 			continue
 		}
 		entry := entryOf(kind, columns, cells, host)
-		if entry == unread {
+		if entry == unparsedPrefix {
 			entry += clipped(line)
 		}
 		if key := strings.ToLower(entry); entry != "" && !seen[key] {
@@ -131,12 +131,12 @@ func clipped(line string) string {
 }
 
 // entryOf returns the entry of a line: an address, followed by a space and the end of a mute or a
-// block if there is one; or the location of a post. It returns unread for a line that is not
-// understood, and an empty string for a line without contents.
+// block if there is one; or the location of a post. It returns unparsedPrefix for a line that is
+// not understood, and an empty string for a line without contents.
 func entryOf(kind Kind, columns, cells []string, host string) string {
 	text, err := social.CleanLine(cells[0], "", maxEntry)
 	if err != nil || len(text) > maxEntry {
-		return unread
+		return unparsedPrefix
 	}
 	if kind == Bookmarks {
 		return postOf(columns, cells, text, host)
@@ -145,8 +145,8 @@ func entryOf(kind Kind, columns, cells []string, host string) string {
 	switch {
 	case text == "":
 		return ""
-	case strings.ContainsAny(text, " ") || strings.HasPrefix(text, strings.TrimSpace(unread)):
-		return unread
+	case strings.ContainsAny(text, " ") || strings.HasPrefix(text, strings.TrimSpace(unparsedPrefix)):
+		return unparsedPrefix
 	}
 	if (kind == Mutes || kind == Blocks) && len(cells) == 2 {
 		if end, err := time.Parse(time.RFC3339, cells[1]); err == nil {
@@ -176,7 +176,7 @@ func postOf(columns, cells []string, text, host string) string {
 	case text == "":
 		return ""
 	case err != nil || len(text) > maxEntry || strings.ContainsAny(text, " "):
-		return unread
+		return unparsedPrefix
 	case strings.EqualFold(u.Host, host) && u.Path != "":
 		return u.Path
 	}

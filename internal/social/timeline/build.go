@@ -203,7 +203,7 @@ func (t *Homes) heardReplies(ctx context.Context, uid int64, following, replies 
 	for i, fields := range all {
 		author, ok := storage.ParseID(fields[0])
 		to, _ := storage.ParseID(fields[1])
-		if ok && social.Hears(reader, social.Heard{Author: author, Reply: true, To: to}) {
+		if ok && social.BelongsOnHome(reader, social.HomePost{Author: author, Reply: true, To: to}) {
 			heard = append(heard, replies[i])
 		}
 	}

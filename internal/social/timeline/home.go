@@ -13,13 +13,13 @@ import (
 // the skipped posts are removed from the list.
 const looksBeforeCleaning = 2
 
-// hears is social.Hears for a post.
-func hears(v *social.Viewer, p *View) bool {
-	h := social.Heard{Author: p.Author.ID, Reply: p.Parent != 0, To: p.To}
-	if len(v.Tags) > 0 && !social.Hears(v, h) {
-		h.Tags = text.Tags(p.Body)
+// belongsOnHome is social.BelongsOnHome for a post.
+func belongsOnHome(v *social.Viewer, p *View) bool {
+	post := social.HomePost{Author: p.Author.ID, Reply: p.Parent != 0, To: p.To}
+	if len(v.Tags) > 0 && !social.BelongsOnHome(v, post) {
+		post.Tags = text.Tags(p.Body)
 	}
-	return social.Hears(v, h)
+	return social.BelongsOnHome(v, post)
 }
 
 // listener returns v with all follows that decide whether the posts of items belong on the viewer's
@@ -110,7 +110,7 @@ func (l *Lists) unheard(ctx context.Context, v *social.Viewer, ids []int64) ([]i
 	}
 	unheard := make([]int64, 0, len(ids))
 	for i, view := range views {
-		if view == nil || view.Deleted || !hears(v, view) {
+		if view == nil || view.Deleted || !belongsOnHome(v, view) {
 			unheard = append(unheard, ids[i])
 		}
 	}

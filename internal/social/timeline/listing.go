@@ -36,9 +36,9 @@ func NewLists(views *Views, viewers *Viewers, timelines *Timelines) *Lists {
 }
 
 // HomePosts returns a page of the viewer's home timeline. It skips posts that do not belong there
-// (see social.Hears), and posts of people whom the viewer has left out of the timeline. If it has
-// to skip many posts, it removes them from the list. before is the cursor of the page, 0 for the
-// first page. A repost is left out if its original is among the 40 older entries.
+// (see social.BelongsOnHome), and posts of people whom the viewer has left out of the timeline. If
+// it has to skip many posts, it removes them from the list. before is the cursor of the page, 0 for
+// the first page. A repost is left out if its original is among the 40 older entries.
 func (l *Lists) HomePosts(ctx context.Context, v *social.Viewer, before int64, limit int) (Listing, error) {
 	return l.Page(ctx, PageQuery{
 		Viewer: v, Before: before, Limit: limit, Window: repostWindow, Least: social.Unlisted, Home: true,
@@ -249,7 +249,7 @@ func (l *Lists) selectFor(ctx context.Context, q PageQuery, ids []int64) ([]Item
 	}
 	v, err := l.listener(ctx, q.Viewer, items)
 	return slices.DeleteFunc(items, func(item Item) bool {
-		return q.Viewer.LeavesOut(item.Entry.Author.ID) || !hears(v, item.Entry)
+		return q.Viewer.LeavesOut(item.Entry.Author.ID) || !belongsOnHome(v, item.Entry)
 	}), err
 }
 

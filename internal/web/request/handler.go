@@ -63,7 +63,7 @@ func (s *Site) Handler(pattern, form string, page Page) http.Handler {
 		defer stop()
 		req := &Request{site: s, W: w, R: r, Ctx: ctx, id: newID(), status: http.StatusOK, form: form, columns: columns, files: files, maxForm: maxSize, Language: language(r)}
 		if s.app.Site != nil {
-			req.Info = s.app.Site.Known() // for an error page before the settings are read
+			req.Info = s.app.Site.Cached() // for an error page before the settings are read
 		}
 		setHeaders(w, req.id)
 		if unstored {

@@ -43,8 +43,8 @@ var signUpModes = []option{
 	{string(accounts.SignUpClosed), i18n.T("No one")},
 }
 
-// LeaveForm is the form that deletes an account, with its error.
-type LeaveForm struct {
+// DeleteAccountForm is the form that deletes an account, with its error.
+type DeleteAccountForm struct {
 	SecondFactor bool // a code is needed, too
 	Field        string
 	Problem      string

@@ -95,7 +95,7 @@ func DataPage(f Frame) templ.Component {
 	})
 }
 
-func LeavePage(f Frame, form LeaveForm) templ.Component {
+func LeavePage(f Frame, form DeleteAccountForm) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

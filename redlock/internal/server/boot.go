@@ -134,8 +134,9 @@ func (s *Redis) askBoot(ctx context.Context, client rueidis.Client, ask bootRequ
 	return s.bootReply(ctx, client, ask, before, client.Do(ctx, s.bootCommand(client, ask, false)))
 }
 
-// bootReply decodes and records the reply to a call of boot.lua, sent over a connection up to number
-// dials. If the server does not have the script, bootReply calls it again with the full script.
+// bootReply decodes and records the reply to a call of boot.lua, sent over a connection up to
+// number dials. If the server does not have the script, bootReply calls it again with the full
+// script.
 func (s *Redis) bootReply(ctx context.Context, client rueidis.Client, ask bootRequest, dials int64, result rueidis.RedisResult) Reply {
 	if refused, ok := rueidis.IsRedisErr(result.Error()); ok && refused.IsNoScript() {
 		result = client.Do(ctx, s.bootCommand(client, ask, true))
@@ -192,7 +193,7 @@ func (s *Redis) Run(ctx context.Context, batch []*Op, replies []Reply) {
 		// The other case has no deadline, because rueidis is faster for a single caller without a
 		// deadline.
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, AnswerTime)
+		ctx, cancel = context.WithTimeout(ctx, ReplyTimeout)
 		defer cancel()
 	} else {
 		ctx = context.Background()

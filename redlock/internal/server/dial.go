@@ -34,7 +34,7 @@ func Dial(text string) (*Redis, error) {
 	option.PipelineMultiplex = -1 // one connection keeps the order of requests
 	option.AlwaysPipelining = false
 	option.Dialer.Timeout = time.Second
-	option.ConnWriteTimeout = AnswerTime
+	option.ConnWriteTimeout = ReplyTimeout
 	return &Redis{label: config.String(), dial: func(s *Redis) (rueidis.Client, error) {
 		counted := option
 		counted.DialCtxFn = func(ctx context.Context, address string, dialer *net.Dialer, secure *tls.Config) (net.Conn, error) {

@@ -51,8 +51,8 @@ type Op struct {
 	Waited time.Duration
 	// Within is the time within which the waiter asks again (Acquire with Queue).
 	Within time.Duration
-	// Free is how long a name is left free before the next waiter gets it (Release), unless the name
-	// was left free within Every.
+	// Free is how long a name is left free before the next waiter gets it (Release), unless the
+	// name was left free within Every.
 	Free, Every time.Duration
 	TTL         time.Duration
 	Grant       time.Duration // how long the lock is kept for the next waiter
@@ -61,7 +61,7 @@ type Op struct {
 	Token       uint64        // minimum for the counter (Raise)
 	// SkipQuarantine makes a server vote from now on (Boot).
 	SkipQuarantine bool
-	Owner          *Holder // RecordOwner
+	Owner          *Owner // RecordOwner
 	// Until is when the key has expired: a Release need not be retried after that time.
 	Until time.Time
 }
@@ -98,7 +98,7 @@ type Reply struct {
 	Waiters     int64         // Show
 	Quarantined time.Duration // Show, Boot: how long the server does not vote
 	Since       time.Time     // Boot: when the server started to vote, by its clock
-	Owner       Holder        // Show; zero: not requested, or not recorded
+	Owner       Owner         // Show; zero: not requested, or not recorded
 }
 
 // NewValue returns a new lock value: 20 random bytes as printable letters, after a prefix that

@@ -14,8 +14,8 @@ import (
 //go:embed owner.lua
 var ownerLua string
 
-// Holder is a holder's description of itself, with the fields of redlock.Owner.
-type Holder struct {
+// Owner is a holder's description of itself, with the fields of redlock.Owner.
+type Owner struct {
 	Host  string
 	PID   int
 	Since time.Time // by the clock of the host
@@ -26,9 +26,9 @@ type Holder struct {
 // MaxOwner is the maximum length of the holder's text in bytes.
 const MaxOwner = 200
 
-// decodeOwner decodes the record of the holder. It returns the zero Holder if the record belongs
+// decodeOwner decodes the record of the holder. It returns the zero Owner if the record belongs
 // to another lock.
-func decodeOwner(hash rueidis.RedisMessage, value string) (owner Holder) {
+func decodeOwner(hash rueidis.RedisMessage, value string) (owner Owner) {
 	fields, err := hash.AsStrMap()
 	if err != nil || fields["value"] != value || value == "" {
 		return owner

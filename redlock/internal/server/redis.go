@@ -410,9 +410,9 @@ func (s *Redis) Listen(ctx context.Context, channel string, ready func(), receiv
 	})
 }
 
-// AnswerTime is how long a connection may be silent before it is closed. Ops that the server
+// ReplyTimeout is how long a connection may be silent before it is closed. Ops that the server
 // executes later are undone over the next connection.
-const AnswerTime = 2 * time.Second
+const ReplyTimeout = 2 * time.Second
 
 // sha1Hex returns the digest by which servers identify a script.
 func sha1Hex(source string) string {

@@ -29,7 +29,7 @@ type Entry struct {
 	Post, Author int64
 	Root         int64    // the first post of the conversation; 0 if the post is not a reply
 	To           int64    // the author of the parent or original; 0 if there is neither
-	Of           int64    // the original; 0 if the post is not a repost
+	RepostOf     int64    // the original; 0 if the post is not a repost
 	Tags         []string // may be nil
 }
 
@@ -46,8 +46,8 @@ func AddCommand(client rueidis.Client, e Entry) rueidis.Completed {
 	if e.To != 0 {
 		cmd = cmd.FieldValue("to", storage.Itoa(e.To))
 	}
-	if e.Of != 0 {
-		cmd = cmd.FieldValue("of", storage.Itoa(e.Of))
+	if e.RepostOf != 0 {
+		cmd = cmd.FieldValue("of", storage.Itoa(e.RepostOf))
 	}
 	return cmd.Build()
 }
@@ -61,7 +61,7 @@ func parse(raw rueidis.XRangeEntry) (e Entry, ok bool) {
 		n, _ := storage.ParseID(raw.FieldValues[field]) // missing or 0
 		return n
 	}
-	e.Post, e.Author, e.Root, e.To, e.Of = number("post"), number("author"), number("root"), number("to"), number("of")
+	e.Post, e.Author, e.Root, e.To, e.RepostOf = number("post"), number("author"), number("root"), number("to"), number("of")
 	if tags := raw.FieldValues["tags"]; tags != "" {
 		e.Tags = strings.Fields(tags)
 	}
