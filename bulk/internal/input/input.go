@@ -47,7 +47,7 @@ func Open(files []File, opt Options, count *atomic.Int64, wait Waiter) (*Input, 
 	err := in.start(opt.Start)
 	if err != nil {
 		in.Close()
-		return nil, in.name(err)
+		return nil, in.addFileName(err)
 	}
 	return in, nil
 }
@@ -89,7 +89,7 @@ func (in *Input) NextFile() error {
 	in.Base += in.raw.n
 	in.Number++
 	in.dropped = 0
-	return in.name(in.open(nil))
+	return in.addFileName(in.open(nil))
 }
 
 // Name returns the name of the current file, or "" if it is the only file.
@@ -100,8 +100,8 @@ func (in *Input) Name() string {
 	return in.files[in.Number].Name
 }
 
-// name adds the name of the current file to an error.
-func (in *Input) name(err error) error {
+// addFileName adds the name of the current file to an error.
+func (in *Input) addFileName(err error) error {
 	if packed := (*unpack.Error)(nil); errors.As(err, &packed) {
 		err = &resp.InputError{Offset: in.raw.n, Msg: packed.Msg}
 	}
@@ -178,7 +178,7 @@ func (in *Input) open(from *Start) error {
 			return err
 		}
 	}
-	if err := in.read(peeker, start); err != nil {
+	if err := in.openSource(peeker, start); err != nil {
 		return err
 	}
 	if start.Offset > 0 && in.Format == RDB {
@@ -230,8 +230,8 @@ func (in *Input) detect(head []byte) error {
 	return nil
 }
 
-// read creates the source of the commands.
-func (in *Input) read(r io.Reader, start Position) error {
+// openSource creates the source of the commands.
+func (in *Input) openSource(r io.Reader, start Position) error {
 	opt := in.opt
 	opt.passed = in.passed
 	records := in.Format == CSV || in.Format == TSV || in.Format == NDJSON || in.Format == JSON
@@ -309,7 +309,7 @@ func (in *Input) Next(f *resp.Frame) (Place, error) {
 		var bad *BadRecord
 		if errors.As(err, &bad) {
 			if in.opt.SkipBad == nil {
-				return p, in.name(&bad.InputError)
+				return p, in.addFileName(&bad.InputError)
 			}
 			bad.File = in.Name()
 			if err := in.opt.SkipBad(bad); err != nil {
@@ -324,7 +324,7 @@ func (in *Input) Next(f *resp.Frame) (Place, error) {
 			in.dropped = wrong.Offset - p.Offset
 			return p, io.EOF
 		}
-		return p, in.name(err)
+		return p, in.addFileName(err)
 	}
 }
 
