@@ -62,7 +62,7 @@ func TestMailPages(t *testing.T) {
 	visitor.get("/login").want(200, `href="/forgot"`)
 	visitor.send("/forgot", "account", " ").want(422, "Enter your username")
 	visitor.send("/forgot", "account", "ada").want(303, "/forgot?sent")
-	visitor.get("/forgot?sent").want(200, "sent it a link. It works for one hour.")
+	visitor.get("/forgot?sent").want(200, "sent a link there. It works for one hour.")
 	link := server.Wait(t, 2).Link("/reset/")
 	visitor.get(link).want(200, "Set a new password")
 	visitor.send(link, "password", "a new password of ada", "password2", "a new password of ada").want(303, "/login?reset=ada")

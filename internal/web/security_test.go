@@ -175,7 +175,7 @@ func TestTwoSteps(t *testing.T) {
 	current.send("/settings/security/confirm", "code", "000000x").want(422, "That code isn&#39;t right", `class="qr"`)
 	codes := shownCode.FindAllStringSubmatch(current.send("/settings/security/confirm", "code", currentCode(t, key, time.Now())).want(200, "not shown again").body, -1)
 	current.send("/settings/security/confirm", "code", currentCode(t, key, time.Now())).want(303, "/settings/security?on") // sent twice
-	current.get("/settings/security?on").want(200, "make new ones here")
+	current.get("/settings/security?on").want(200, "get new ones here")
 	if len(codes) != 10 {
 		t.Fatalf("%d codes, want 10", len(codes))
 	}
