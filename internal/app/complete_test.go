@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"retwis/internal/social/accounts"
 	"retwis/internal/social/load"
 	"retwis/internal/social/search"
+	"retwis/internal/social/storage"
 )
 
 func (b *bundle) names(viewer social.User, prefix string, n int) []string {
@@ -97,6 +99,104 @@ func TestCompleteBeyondHidden(t *testing.T) {
 	}
 	if got := b.names(viewer, "a", 8); len(got) != 8 {
 		t.Errorf("names = %q, want 8", got)
+	}
+}
+
+// People are completed by each of the first four words of their display name.
+func TestCompleteWordsOfNames(t *testing.T) {
+	onServerAndCluster(t, func(t *testing.T, b *bundle) {
+		flora, eve := b.NewUser("flora"), b.NewUser("eve")
+		index := b.Completions.Completion()
+		rename := func(user social.User, display string) {
+			t.Helper()
+			user, err := b.Users.UserByName(b.Ctx, user.Name)
+			b.must(err)
+			b.must(b.Profiles.Edit(b.Ctx, user, accounts.UserProfile{DisplayName: display}))
+		}
+		want := func(prefix string, names ...string) {
+			t.Helper()
+			if got := b.names(social.User{}, prefix, 10); !slices.Equal(got, names) {
+				t.Errorf("%q: %q, want %q", prefix, got, names)
+			}
+		}
+		wantIndexed := func(prefix string, names ...search.Name) {
+			t.Helper()
+			if got, err := index.Names(b.Ctx, prefix, 10); err != nil || !slices.Equal(got, names) {
+				t.Errorf("Names(%q) = %+v, %v; want %+v", prefix, got, err, names)
+			}
+		}
+		rename(flora, "Flora María de Wong Tse")
+		rename(eve, "Eve Wong")
+		want("wong", "eve", "flora")
+		want("WÓNG T", "flora")
+		want("maria de", "flora")
+		want("flora", "flora") // matches with both names
+		want("tse")            // the fifth word
+		want("ong")
+		b.Connect(eve, flora)
+		b.Eventually("the follow to change the rank", func() bool { return slices.Equal(b.names(social.User{}, "wong", 10), []string{"flora", "eve"}) })
+		b.must(index.Build(b.Ctx))
+
+		// The new name keeps the tails that it shares with the old one, also in another spelling.
+		rename(flora, "Vera de WONG Tse")
+		wantIndexed("maria")
+		wantIndexed("de", search.Name{Username: "flora", Display: "de WONG Tse"})
+		wantIndexed("tse", search.Name{Username: "flora", Display: "Tse"})
+		want("vera", "flora")
+		want("wong t", "flora")
+		b.wantMissing()
+
+		// A change that has been undone keeps the name.
+		current, err := b.Users.UserByName(b.Ctx, "flora")
+		b.must(err)
+		b.must(b.Completions.Renamed(b.Ctx, current, func() error { return nil }, "Nora Tse"))
+		b.wantMissing()
+		want("vera", "flora")
+		want("de w", "flora")
+		want("nora")
+
+		rename(eve, "")
+		wantIndexed("eve", search.Name{Username: "eve"})
+		want("wong", "flora")
+	})
+}
+
+// Build indexes the words of display names, also in databases whose indexes have only whole names.
+// Missing finds a lost word, and Restore adds it.
+func TestLostWord(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	flora := b.NewUser("flora")
+	// Written directly, since a new name would also be indexed in the background.
+	b.Redis("HSET", storage.UserKey(flora.ID), "display_name", "Flora Maria de Wong Tse Li")
+	b.Redis("SET", storage.Completions, "1")
+	index := b.Completions.Completion()
+	b.wantMissing()
+	b.must(index.Build(b.Ctx))
+	b.wantMissing()
+	b.must(index.RemoveName(b.Ctx, search.Name{Username: "flora", Display: "Wong Tse Li"}))
+	b.wantMissing("@Wong Tse Li @flora")
+	b.must(index.Restore(b.Ctx, "@Wong Tse Li @flora"))
+	b.wantMissing()
+	for prefix, want := range map[string][]search.Name{"wong": {{Username: "flora", Display: "Wong Tse Li"}}, "tse": nil} {
+		if got, err := index.Names(b.Ctx, prefix, 5); err != nil || !slices.Equal(got, want) {
+			t.Errorf("Names(%q) = %+v, %v; want %+v", prefix, got, err, want)
+		}
+	}
+}
+
+// Users found by many words of their display names do not shorten the result.
+func TestCompleteRepeatedWords(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var want []string
+	for i := range 12 {
+		name := fmt.Sprintf("ar%02d", i)
+		b.must(b.Profiles.Edit(b.Ctx, b.NewUser(name), accounts.UserProfile{DisplayName: strings.Repeat(name+" ", 4)}))
+		want = append(want, name)
+	}
+	if got := b.names(social.User{}, "ar", 8); !slices.Equal(got, want[:8]) {
+		t.Errorf("names = %q, want %q", got, want[:8])
 	}
 }
 

@@ -105,6 +105,11 @@ func TestCompletionOfSearch(t *testing.T) {
 	}
 	ada.get("/suggest?q=%40adam").want(200, `"/drawn/adam.svg"`).wantNot(`"to"`)
 	ada.get("/suggest?in=search&q=%40adam").want(200, `"to":"/u/adam"`)
+	s.loggedIn("adam", "").send("/settings/profile", "display_name", "Adam Wong").want(303)
+	for _, q := range []string{"won", "%40Won", "adam+w"} {
+		ada.get("/suggest?in=search&q="+q).want(200, `"text":"@adam","label":"Adam Wong"`)
+	}
+	ada.get("/suggest?in=search&q=ong").want(200).wantNot("adam")
 }
 
 // The posts of a conversation are grouped on the home timeline and on a profile's list of replies.

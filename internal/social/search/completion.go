@@ -14,6 +14,7 @@ import (
 
 	"github.com/maypok86/otter/v2"
 	"github.com/redis/rueidis"
+	"golang.org/x/text/unicode/norm"
 
 	"retwis/index"
 	"retwis/index/suggest"
@@ -29,6 +30,8 @@ const (
 )
 
 const (
+	// maxTails limits the terms of a display name, so that long names cannot flood the index.
+	maxTails = 4
 	// maxDirty limits the number of terms waiting for their rank.
 	maxDirty = 10_000
 	// rankEvery is the interval at which changed ranks are written. The interval doubles after each
@@ -89,8 +92,8 @@ func (x *CompletionIndex) Close() {
 	x.worker.Wait()
 }
 
-// Name is a completion of a name. Display is the display name if it matched, and empty if the
-// username matched.
+// Name is a completion of a name. Display is the matching tail of the display name (see tails), and
+// empty if the username matched.
 type Name struct{ Username, Display string }
 
 // String returns the username, or "display @username".
@@ -109,7 +112,53 @@ func splitName(text string) Name {
 	return Name{Username: text}
 }
 
-// nameTerm returns the index term of a name, which is distinct for each username.
+// tails returns the texts by which a display name is completed: the name, and what follows its
+// first, second and third word. For "Flora Maria Wong", these are "Flora Maria Wong", "Maria Wong"
+// and "Wong". Blanks separate words. Tails are spelled as an index spells them: composed (NFC),
+// with blanks collapsed.
+func tails(display string) []string {
+	words := strings.Fields(norm.NFC.String(display))
+	all := make([]string, min(len(words), maxTails))
+	for i := range all {
+		all[i] = strings.Join(words[i:], " ")
+	}
+	return all
+}
+
+// nameTerms returns the index terms of a name: the term of the username or, if the name has a
+// display name, a term for each of its tails. It omits terms that cannot be indexed, because the
+// original program allowed longer names. It also omits a tail that has the normalized form of a
+// longer one: normalization removes words of invisible characters.
+func (x *CompletionIndex) nameTerms(n Name) []string {
+	displays := []string{""}
+	if n.Display != "" {
+		displays = tails(n.Display)
+	}
+	var terms []string
+	seen := make(map[string]bool, len(displays))
+	for _, display := range displays {
+		term := x.nameTerm(Name{Username: n.Username, Display: display})
+		normalized, err := x.names.Normalize(term)
+		if err != nil || seen[normalized] || x.names.Check(suggest.Suggestion{Term: term, Count: 1}) != nil {
+			continue
+		}
+		seen[normalized] = true
+		terms = append(terms, term)
+	}
+	return terms
+}
+
+// hasTerm reports whether a term, in any spelling, is one of the terms of a name.
+func (x *CompletionIndex) hasTerm(n Name, term string) bool {
+	normalized, err := x.names.Normalize(term)
+	return err == nil && slices.ContainsFunc(x.nameTerms(n), func(other string) bool {
+		name, err := x.names.Normalize(other)
+		return err == nil && name == normalized
+	})
+}
+
+// nameTerm returns the index term of a username, or of a tail of a display name. The term is
+// distinct for each username.
 func (x *CompletionIndex) nameTerm(n Name) string {
 	n.Username = distinct(x.names, n.Username)
 	return n.String()
@@ -141,8 +190,9 @@ func original(idx *suggest.Index, term string) string {
 	return term
 }
 
-// Names returns the k names with a prefix whose users have the most followers. Some of the users
-// may no longer exist. One round trip.
+// Names returns the k names with a prefix whose users have the most followers. A user occurs once
+// for each matching term: at most namesPerUser times. Some of the users may no longer exist or have
+// another name. One round trip, more if k is above 32.
 func (x *CompletionIndex) Names(ctx context.Context, prefix string, k int) ([]Name, error) {
 	terms, err := complete(ctx, x.names, prefix, k)
 	names := make([]Name, len(terms))
@@ -177,19 +227,36 @@ func complete(ctx context.Context, idx *suggest.Index, prefix string, k int) ([]
 	return terms, nil
 }
 
-// PutName adds a new name before its user exists. It skips a name that cannot be indexed, which the
-// original program allowed. One round trip.
+// PutName adds the terms of a username before its user exists, or of a display name before its user
+// has it. One round trip.
 func (x *CompletionIndex) PutName(ctx context.Context, n Name, followers int64) error {
-	return put(ctx, x.names, x.nameTerm(n), followers+1)
+	terms := suggestions(x.nameTerms(n), followers+1)
+	if _, err := x.names.PutMany(ctx, slices.Values(terms)); err != nil {
+		return fmt.Errorf("social: add a completion: %w", err)
+	}
+	return nil
 }
 
-// RemoveName removes a name, such as a display name that was replaced. One round trip.
+// RemoveName removes the terms of a name. One round trip.
 func (x *CompletionIndex) RemoveName(ctx context.Context, n Name) error {
-	_, err := x.names.Remove(ctx, x.nameTerm(n))
-	if err != nil && !errors.Is(err, index.ErrValue) {
+	return x.removeTerms(ctx, x.nameTerms(n))
+}
+
+// removeTerms removes terms of names. One round trip.
+func (x *CompletionIndex) removeTerms(ctx context.Context, terms []string) error {
+	if _, err := x.names.Remove(ctx, terms...); err != nil {
 		return fmt.Errorf("social: remove a completion: %w", err)
 	}
 	return nil
+}
+
+// suggestions returns terms with a count.
+func suggestions(terms []string, count int64) []suggest.Suggestion {
+	all := make([]suggest.Suggestion, len(terms))
+	for i, term := range terms {
+		all[i] = suggest.Suggestion{Term: term, Count: count}
+	}
+	return all
 }
 
 // put adds a term or changes its rank. It skips a term that cannot be indexed.

@@ -22,13 +22,14 @@ import (
 const (
 	// completionStep is the number of users or tags that are read at a time.
 	completionStep = 500
-	// completionsBuilt is the value of `completions` when both indexes are complete.
-	completionsBuilt = "1"
+	// completionsBuilt is the value of `completions` when both indexes are complete. It changes when
+	// users or tags get more terms, so that Build adds the terms to older databases.
+	completionsBuilt = "2"
 )
 
-// Build fills the indexes of a database that predates them, or after bulk loading. It does nothing
-// if the indexes are complete; after a crash, a later call starts again. It works in steps of 500
-// users or tags.
+// Build fills the indexes of a database that predates them or some of their terms, or after bulk
+// loading. It does nothing if the indexes are complete; after a crash, a later call starts again.
+// It works in steps of 500 users or tags.
 func (x *CompletionIndex) Build(ctx context.Context) error {
 	state, err := reply.Text(x.client.Do(ctx, x.client.B().Get().Key(storage.Completions).Build()))
 	if err != nil {
@@ -91,17 +92,19 @@ func Outdate(ctx context.Context, client rueidis.Client) error {
 	return nil
 }
 
-// Restore adds a name or a tag that Missing has yielded. A name has the rank of a new user until
+// Restore adds a term that Missing has yielded. The term of a name has the rank of a new user until
 // the next follow.
 func (x *CompletionIndex) Restore(ctx context.Context, term string) error {
 	if tag, ok := strings.CutPrefix(term, "#"); ok {
 		return x.putTag(ctx, tag)
 	}
-	return x.PutName(ctx, splitName(strings.TrimPrefix(term, "@")), 0)
+	// Not PutName, which would also add the tails of a tail.
+	return put(ctx, x.names, x.nameTerm(splitName(strings.TrimPrefix(term, "@"))), 1)
 }
 
-// Missing yields the names and tags without a term, beginning with @ or #. A check reports them,
-// and Rebuild repairs them. Missing yields nothing if the indexes have not been built.
+// Missing yields the terms of names and tags that the indexes lack, as text that begins with @ or #.
+// A check reports them, and Rebuild repairs them. Missing yields nothing if the indexes have not
+// been built.
 func (x *CompletionIndex) Missing(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		state, err := reply.Text(x.client.Do(ctx, x.client.B().Get().Key(storage.Completions).Build()))
@@ -204,16 +207,11 @@ func (x *CompletionIndex) termsOf(ctx context.Context, ids []int64) ([]suggest.S
 		if fields[0] == "" || fields[2] == storage.Closed {
 			continue
 		}
-		names := []Name{{Username: fields[0]}}
+		found := x.nameTerms(Name{Username: fields[0]})
 		if fields[1] != "" {
-			names = append(names, Name{Username: fields[0], Display: fields[1]})
+			found = append(found, x.nameTerms(Name{Username: fields[0], Display: fields[1]})...)
 		}
-		for _, name := range names {
-			s := suggest.Suggestion{Term: x.nameTerm(name), Count: followers + 1}
-			if x.names.Check(s) == nil {
-				terms = append(terms, s)
-			}
-		}
+		terms = append(terms, suggestions(found, followers+1)...)
 	}
 	return terms, nil
 }

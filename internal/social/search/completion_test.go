@@ -142,3 +142,52 @@ func TestAlikeStayApart(t *testing.T) {
 		t.Errorf("Names after RemoveName = %+v, %v; want %+v", got, err, names[:1])
 	}
 }
+
+// A display name is completed from each of its first four words on. Removing it removes all of its
+// terms, but not the username.
+func TestTails(t *testing.T) {
+	t.Parallel()
+	s := newTagged(t)
+	put := func(names ...search.Name) {
+		t.Helper()
+		for _, name := range names {
+			if err := s.index.PutName(t.Context(), name, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	want := func(prefix string, displays ...string) {
+		t.Helper()
+		got, err := s.index.Names(t.Context(), prefix, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var found []string
+		for _, name := range got {
+			found = append(found, name.Display)
+		}
+		if !slices.Equal(found, displays) {
+			t.Errorf("Names(%q) = %+v, want the display names %q", prefix, got, displays)
+		}
+	}
+	long := search.Name{Username: "Flora", Display: "Flora  Mari\u0301a van Wóng Tse"}
+	put(search.Name{Username: "Flora"}, long)
+	want("flora", "", "Flora María van Wóng Tse")
+	want("flora maria", "Flora María van Wóng Tse")
+	want("MARIA V", "María van Wóng Tse")
+	want("van", "van Wóng Tse")
+	want("wong", "Wóng Tse")
+	want("tse")
+	want("ong")
+	if err := s.index.RemoveName(t.Context(), long); err != nil {
+		t.Fatal(err)
+	}
+	want("flora", "")
+	for _, prefix := range []string{"maria", "van", "wong"} {
+		want(prefix)
+	}
+	put(search.Name{Username: "al", Display: "al al al"}, search.Name{Username: "odd", Display: "Odd \u200d @x"}, search.Name{Username: "blank", Display: " "})
+	want("al", "al", "al al", "al al al")
+	want("@x", "\u200d @x") // the tails "\u200d @x" and "@x" have the same normalized form
+	want("blank")
+}

@@ -35,17 +35,24 @@ const (
 	maxCompletions = 20
 	// maxPrefix limits the length of a prefix, in bytes.
 	maxPrefix = 200
-	// spareNames is the number of extra names to read, because some users are hidden or gone, or
-	// match with both of their names.
+	// spareNames is the number of extra names to read, because some users are gone or have another
+	// name.
 	spareNames = 16
+	// namesPerUser is the maximum number of names of a user that match a prefix: the username and
+	// the tails of the display name.
+	namesPerUser = 1 + maxTails
+	// maxNames is the maximum number of names that the index returns.
+	maxNames = 1000
 	// spareTags is the number of extra tags to read, because some tags have no post on public
 	// lists.
 	spareTags = 16
 )
 
-// CompleteNames returns up to n users whose username or display name begins with a prefix, ignoring
-// case and accents, most followers first. It omits users hidden from the viewer. Two round trips,
-// three if some users were not requested recently.
+// CompleteNames returns up to n users whose username, or one of the first four words of whose
+// display name, begins with a prefix, ignoring case and accents, most followers first. The prefix
+// may go on over the following words. It omits users hidden from the viewer. Two round trips, three
+// if some users were not requested recently. It reads again, a longer list, if many users with the
+// prefix are hidden or match it with several words.
 func (c *Completions) CompleteNames(ctx context.Context, v *social.Viewer, prefix string, n int) ([]social.User, error) {
 	prefix = strings.TrimLeft(prefix, "@＠")
 	if prefix == "" || len(prefix) > maxPrefix {
@@ -66,11 +73,31 @@ func (c *Completions) FindPeople(ctx context.Context, prefix string, n int) ([]s
 
 // named returns up to n users whose name has a prefix and for whom listed returns true. hidden is
 // an estimate of the number of users who are not listed.
+//
+// Most users match with one or two names, so the first read nearly always suffices, and for eight
+// users it stays within the 32 terms that the index reads fastest. If it does not suffice, the
+// second read has room for all names of each user.
 func (c *Completions) named(ctx context.Context, prefix string, n, hidden int, listed func(uid int64) bool) ([]social.User, error) {
-	names, err := c.index.Names(ctx, prefix, 2*n+spareNames+min(hidden, 10*n))
-	if err != nil {
-		return nil, err
+	hidden = min(hidden, 10*n)
+	var users []social.User
+	for _, k := range []int{2*n + hidden + spareNames, min(namesPerUser*(n+hidden)+spareNames, maxNames)} {
+		names, err := c.index.Names(ctx, prefix, k)
+		if err != nil {
+			return nil, err
+		}
+		users, err = c.usersNamed(ctx, names, n, listed)
+		if err != nil {
+			return nil, err
+		}
+		if len(users) == n || len(names) < k {
+			break
+		}
 	}
+	return users, nil
+}
+
+// usersNamed returns the first n users who have one of the names and for whom listed returns true.
+func (c *Completions) usersNamed(ctx context.Context, names []Name, n int, listed func(uid int64) bool) ([]social.User, error) {
 	usernames := make([]string, len(names))
 	for i, name := range names {
 		usernames[i] = name.Username
@@ -87,7 +114,7 @@ func (c *Completions) named(ctx context.Context, prefix string, n, hidden int, l
 	seen := make(map[int64]bool)
 	for _, name := range names {
 		user, ok := byName[name.Username]
-		if !ok || seen[user.ID] || name.Display != "" && name.Display != user.DisplayName || !listed(user.ID) {
+		if !ok || seen[user.ID] || name.Display != "" && !slices.Contains(tails(user.DisplayName), name.Display) || !listed(user.ID) {
 			continue
 		}
 		seen[user.ID] = true
@@ -121,10 +148,14 @@ func (c *Completions) CompleteTags(ctx context.Context, prefix string, n int) ([
 }
 
 // Renamed calls change to give a user another display name. It indexes the new name before the
-// change, and removes the old name after the change, unless the user has the old name again.
+// change. After the change it removes the terms of the old name that the new name does not have,
+// unless the user has them again. Two round trips besides those of change, four if it removes
+// terms.
 func (c *Completions) Renamed(ctx context.Context, user social.User, change func() error, display string) error {
+	renamed := Name{Username: user.Name, Display: display}
+	defer c.index.Rank(user.ID) // PutName gives terms the rank of a new user, even terms of the old name
 	if display != "" {
-		if err := c.index.PutName(ctx, Name{Username: user.Name, Display: display}, 0); err != nil {
+		if err := c.index.PutName(ctx, renamed, 0); err != nil {
 			return err
 		}
 	}
@@ -135,21 +166,35 @@ func (c *Completions) Renamed(ctx context.Context, user social.User, change func
 	if err := change(); err != nil {
 		return err
 	}
-	c.index.Rank(user.ID)
-	old := Name{Username: user.Name, Display: before.DisplayName}
-	if old.Display == "" || old.Display == display {
+	if before.DisplayName == "" {
 		return nil
 	}
-	if err := c.index.RemoveName(ctx, old); err != nil {
+	old := c.index.nameTerms(Name{Username: user.Name, Display: before.DisplayName})
+	old = slices.DeleteFunc(old, func(term string) bool { return c.index.hasTerm(renamed, term) })
+	if len(old) == 0 {
+		return nil
+	}
+	if err := c.index.removeTerms(ctx, old); err != nil {
 		return err
 	}
-	switch current, err := c.users.Record(social.WithFresh(ctx), user.ID); {
-	case err == nil && current.DisplayName == old.Display:
-		return c.index.PutName(ctx, old, 0)
-	case !errors.Is(err, social.ErrNotFound):
+	return c.putAgain(ctx, user, old)
+}
+
+// putAgain puts the current display name of a user if it has one of the terms that were removed,
+// because of a concurrent change.
+func (c *Completions) putAgain(ctx context.Context, user social.User, removed []string) error {
+	current, err := c.users.Record(social.WithFresh(ctx), user.ID)
+	if errors.Is(err, social.ErrNotFound) {
+		return nil
+	}
+	if err != nil || current.DisplayName == "" {
 		return err
 	}
-	return nil
+	name := Name{Username: user.Name, Display: current.DisplayName}
+	if !slices.ContainsFunc(removed, func(term string) bool { return c.index.hasTerm(name, term) }) {
+		return nil
+	}
+	return c.index.PutName(ctx, name, 0)
 }
 
 // Completion returns the index of names and tags, for checks and bulk loading.

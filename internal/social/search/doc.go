@@ -23,7 +23,9 @@
 // # Completions
 //
 // A [CompletionIndex] finds names and tags while they are typed. It consists of two indexes of
-// package index/suggest, whose terms are ranked by followers and by posts.
+// package index/suggest, whose terms are ranked by followers and by posts. A user has a term for
+// the username and one for each of the first four words of the display name, which begins there:
+// "Flora Wong @flora" and "Wong @flora".
 //
 // The users and the sets of tags are authoritative. A term is written before its user or tag
 // exists, or in a task that is repeated after a crash, so that no term is missing. A term whose

@@ -23,7 +23,7 @@ const (
 )
 
 // People returns up to twenty people whose name, display name or bio has the words of a query, or
-// whose names begin with the query, most followers first. It ranks only the 200 people with the
+// who are completed from the query, most followers first. It ranks only the 200 people with the
 // words who joined last. About three round trips.
 func (s *Service) People(ctx context.Context, v *social.Viewer, typed string) ([]social.User, error) {
 	typed, err := clean(typed)
