@@ -159,7 +159,10 @@ func TestSuspend(t *testing.T) {
 		if people, err := other.Moderation.StandingPeople(other.Ctx, "", 10); err != nil || len(people.Users) != 1 || people.Users[0].ID != ada.ID {
 			t.Errorf("suspended people: %v, %v; want ada", people, err)
 		}
-		b.must(b.Moderation.SetStanding(b.Ctx, moderator.Actor(), ada.ID, moderation.StandingChange{}))
+		b.must(b.Moderation.SetStanding(b.Ctx, moderator.Actor(), ada.ID, moderation.StandingChange{Message: "Sorry."}))
+		if message := b.Redis("HGET", storage.UserKey(ada.ID), "standing_message"); message != "" {
+			t.Errorf("standing_message of a restored user: %q, want none", message)
+		}
 		other.Eventually("the post to be visible again", func() bool { return seen(v) })
 		if _, err := other.Auth.Login(other.Ctx, "ada", "correct horse"); err != nil {
 			t.Errorf("log-in after the suspension was lifted: %v", err)

@@ -85,6 +85,39 @@ func TestDecideAndNext(t *testing.T) {
 	author.get("/notifications").want(200, "A moderator limited your account:", "Too &lt;b&gt;much.")
 }
 
+// The message with which a moderator shows a post again or restores an account reaches the person.
+func TestMessageOfReversal(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	author, mona := s.signedUp("author"), s.signedUpAs("mona", social.Moderator)
+	path, id := author.published("author", "the text")
+	person := audit.UserTarget(s.user("author").ID)
+	decide := func(target, action, message string) {
+		t.Helper()
+		mona.send("/moderation/decide", "of", target, "action", action, "message", message).want(303)
+	}
+	decide("post:"+id, "hide", "Be kind.")
+	mona.get("/moderation/case?of=post:"+id).want(200, "Show post again", "The person will see this message.")
+	mona.send("/moderation/decide", "of", "post:"+id, "action", "unhide", "message", strings.Repeat("a", 1001)).want(422, "at most 1,000 characters")
+	decide("post:"+id, "unhide", "That was <b>our</b> mistake.")
+	author.get("/notifications").want(200, "A moderator made your post visible again:", "That was &lt;b&gt;our&lt;/b&gt; mistake.", path)
+	author.get(path).want(200, "the text").wantNot("Be kind.", "mistake.")
+
+	decide(person, "limit", "Too much.")
+	mona.get("/moderation/case?of="+person).want(200, "Restore", "The person will see this message.")
+	decide(person, "restore", "Thanks for <i>waiting</i>.")
+	author.get("/notifications").want(200, "A moderator restored your account:", "Thanks for &lt;i&gt;waiting&lt;/i&gt;.")
+	author.get("/u/author").want(200).wantNot("Too much.", "Thanks for")
+	decide(person, "suspend", "Stop.")
+	decide(person, "restore", "Welcome back.")
+	author.send("/login", "username", "author", "password", password).want(303)
+	author.get("/notifications").want(200, "A moderator suspended your account:", "Stop.", "Welcome back.")
+
+	// A repeated decision is not notified again.
+	decide(person, "restore", "Once more.")
+	author.get("/notifications").want(200).wantNot("Once more.")
+}
+
 // The rules of the site are reasons for a report. A moderator sees the reported rule as it was and
 // can send it to the person.
 func TestReportOfRule(t *testing.T) {

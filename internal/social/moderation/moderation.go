@@ -66,8 +66,17 @@ func (m *Service) hidePost(ctx context.Context, actor social.Actor, post int64, 
 
 // UnhidePost shows a hidden post again; see HidePost.
 func (m *Service) UnhidePost(ctx context.Context, actor social.Actor, post int64, note string) error {
-	_, err := m.decideOnPost(ctx, postDecision{
-		actor: actor, action: "unhide", post: post, note: note,
+	return m.unhidePost(ctx, actor, post, "", note)
+}
+
+// unhidePost is UnhidePost with a message for the author, which only the notification contains.
+func (m *Service) unhidePost(ctx context.Context, actor social.Actor, post int64, message, note string) error {
+	message, err := social.CleanNote(message)
+	if err != nil {
+		return social.Invalid("message", "Use at most 1,000 characters.")
+	}
+	_, err = m.decideOnPost(ctx, postDecision{
+		actor: actor, action: "unhide", post: post, message: message, note: note,
 		isDone: func(p *timeline.View) bool { return p.Hidden.IsZero() },
 		do:     func() (bool, error) { return m.setHidden(ctx, post, "") },
 	})

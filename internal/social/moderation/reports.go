@@ -520,7 +520,7 @@ func (r *Reports) decide(ctx context.Context, actor social.Actor, target string,
 	case "hide":
 		return r.m.hidePost(ctx, actor, post, d.Message, d.Note)
 	case "unhide":
-		return true, r.m.UnhidePost(ctx, actor, post, d.Note)
+		return true, r.m.unhidePost(ctx, actor, post, d.Message, d.Note)
 	case "delete":
 		return true, r.m.removePost(ctx, actor, post, d.Message, d.Note)
 	}

@@ -48,7 +48,7 @@ var standingActions = [...]string{social.Good: "restore", social.Limited: "limit
 // cannot log in, and only moderators see their posts), or restores them. It returns ErrForbidden if
 // the actor may not change the standing, *InvalidError if a text is too long or the end has passed,
 // and ErrNotFound. If the standing is already in effect, nothing is written. The user is notified,
-// with the message.
+// with the message. For a limit or a suspension, the message is also stored with the standing.
 //
 // `user:<uid>` is authoritative and written by one script. A task carries out the consequences; if
 // this process dies, another one finishes the task. About ten round trips.
@@ -69,8 +69,9 @@ func (m *Service) changeStanding(ctx context.Context, actor social.Actor, uid in
 	if err != nil {
 		return false, social.Invalid("message", "Use at most 1,000 characters.")
 	}
+	kept := message // with the standing
 	if change.Standing == social.Good {
-		message, change.Until = "", time.Time{}
+		kept, change.Until = "", time.Time{}
 	}
 	if _, err := m.Users.Record(social.WithFresh(ctx), uid); err != nil {
 		return false, err
@@ -82,18 +83,18 @@ func (m *Service) changeStanding(ctx context.Context, actor social.Actor, uid in
 	if err != nil {
 		return false, err
 	}
-	if !before.Pending() && before.Standing == change.Standing && before.Message == message && storage.Seconds(before.Until) == storage.Seconds(change.Until) {
+	if !before.Pending() && before.Standing == change.Standing && before.Message == kept && storage.Seconds(before.Until) == storage.Seconds(change.Until) {
 		return false, nil
 	}
 	err = m.Audit.Add(ctx, audit.Entry{Actor: actor, Action: standingActions[change.Standing], Target: audit.UserTarget(uid), Note: change.Note})
 	if err != nil {
 		return false, err
 	}
-	if err := m.setStanding(ctx, uid, change.Standing, change.Until, message, ""); err != nil {
+	if err := m.setStanding(ctx, uid, change.Standing, change.Until, kept, ""); err != nil {
 		return true, err
 	}
-	// An approved user was not told of the suspension, and needs no notification.
-	if !before.Pending() {
+	// An approved user was not told of the suspension, and needs no notification without a message.
+	if !before.Pending() || change.Standing == social.Good && message != "" {
 		m.Notices.NotifyDecision(ctx, notify.Decision{
 			Action: standingActions[change.Standing], Person: uid, Reason: message, Since: m.Now().Add(-time.Minute),
 		}, uid)
