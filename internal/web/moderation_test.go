@@ -7,6 +7,7 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
+	siteinfo "retwis/internal/social/site"
 )
 
 // role gives a user a role.
@@ -51,7 +52,10 @@ func TestModeration(t *testing.T) {
 		"message", "Advertising.", "note", "the second time").want(303, "/moderation/reports?decided=suspend")
 
 	author.get("/home").want(303)
-	author.send("/login", "username", "author", "password", password).want(403, "suspended until", "Advertising.")
+	author.send("/login", "username", "author", "password", password).want(403, "suspended until", "Advertising.").wantNot("Contact the moderators")
+	s.set(siteinfo.Contact, "mods@example.com")
+	author.send("/login", "username", "author", "password", password).
+		want(403, "suspended until", "Advertising.", `Contact the moderators: <a href="mailto:mods@example.com">mods@example.com</a>`)
 	reader.get(path).want(404)
 	s.visitor().get("/u/author").want(404, "This account is suspended")
 	if body := s.visitor().get("/timeline").want(200).body; strings.Contains(body, "the text") {
@@ -79,8 +83,9 @@ func TestModeration(t *testing.T) {
 	first.send("/moderation/decide", "of", target, "action", "hide", "message", "Not here.").want(303)
 	author.get(path).want(200, "the text", "Hidden by a moderator. Only you see it.", "Not here.")
 	author.get("/u/author").want(200, "the text", "Hidden by a moderator. Only you see it.")
-	author.get("/notifications").want(200, "A moderator hid your post:", "Not here.", path)
-	reader.get("/notifications").want(200, "Thank you: the account you reported was suspended.", "Post by @author")
+	author.get("/notifications").want(200, "A moderator hid your post:", "Not here.", path, `<a href="mailto:mods@example.com">Contact the moderators</a>`)
+	reader.get("/notifications").want(200, "Thank you: the account you reported was suspended.", "Post by @author").wantNot("Contact the moderators")
+	s.visitor().get("/nothing").want(404).wantNot("Contact the moderators")
 	first.get(path).want(200, "the text", "This post is hidden")
 	reader.get(path).want(404)
 	first.send("/moderation/decide", "of", target, "action", "unhide").want(303)

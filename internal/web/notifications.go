@@ -69,6 +69,8 @@ func (h *handlers) alerts(req *request.Request, v *social.Viewer, groups []notif
 			alerts[i].Follower.Back, alerts[i].Follower.FollowedBy = req.R.URL.RequestURI(), true
 		} else if view.IsAnswered(g) {
 			alerts[i].Post = shown.Only(g.Post.Entry.ID)
+		} else if g.Kind == notify.Decided && g.Own {
+			alerts[i].Contact = req.Info.ContactLink()
 		}
 	}
 	return alerts, nil

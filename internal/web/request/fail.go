@@ -44,7 +44,10 @@ func (s *Site) fail(req *Request, err error) {
 		draft = req.Draft
 	}
 	req.columns, req.sidebar = false, nil
-	shown := view.Failure{Status: page.Status, Detail: req.Language.Say(page.Detail), ID: req.id, Again: retryPath(req), Draft: draftForm(req, page, draft)}
+	shown := view.Failure{
+		Status: page.Status, Detail: req.Language.Say(page.Detail), ID: req.id, Again: retryPath(req), Draft: draftForm(req, page, draft),
+		Suspended: errors.Is(err, social.ErrSuspended),
+	}
 	if err := req.Render(page.Status, view.ErrorPage(req.Frame(shown.Headline()), shown)); err != nil {
 		req.Log().Error("cannot render an error page", "error", err)
 		req.status = http.StatusInternalServerError

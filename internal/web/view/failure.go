@@ -12,6 +12,8 @@ type Failure struct {
 	ID     string     // of the request
 	Again  string     // the page to try again
 	Draft  StatusForm // the submitted text that was not saved, if any
+
+	Suspended bool // the account is suspended
 }
 
 // Headline returns the first sentence for the user, without its period.

@@ -18,6 +18,7 @@ const PageColor = "#f4f3ef"
 // Site is what every page shows about the site.
 type Site struct {
 	Name, Description              string
+	Contact, ContactLink           string // as shown, and the target of a link to it; empty for none
 	HasRules, HasPrivacy, HasTerms bool
 	Version                        string // of the program
 	Mail                           bool   // the site sends emails
@@ -29,6 +30,7 @@ func SiteOf(info site.Info, version string) Site {
 	return Site{
 		Name: info.Name(), Description: info.Of(site.Description), Version: version,
 		HasRules: info.Of(site.Rules) != "", HasPrivacy: info.Of(site.Privacy) != "", HasTerms: info.Of(site.Terms) != "",
+		Contact: info.Of(site.Contact), ContactLink: info.ContactLink(),
 		NoSignUp: info.NeedsInvitation(),
 	}
 }

@@ -23,6 +23,7 @@ type Alert struct {
 	notify.Group
 	Follower Person // latest follower, if the notification is about follows
 	Post     Posts  // for a reply or a mention
+	Contact  string // link to the moderators, for a decision about the viewer; empty for none
 }
 
 // IsAnswered reports whether a notification shows a post to which the viewer may reply.
