@@ -81,15 +81,20 @@ func TestModeration(t *testing.T) {
 
 	// The author still sees a hidden post and why it was hidden.
 	first.send("/moderation/decide", "of", target, "action", "hide", "message", "Not here.").want(303)
-	author.get(path).want(200, "the text", "Hidden by a moderator. Only you see it.", "Not here.")
-	author.get("/u/author").want(200, "the text", "Hidden by a moderator. Only you see it.")
+	const hidden, pin = "Hidden by a moderator. Only you and moderators see it.", `class="quiet pin"`
+	page := author.get(path).want(200, "the text", hidden, "Reason: Not here.").wantNot(`id="reply"`, pin)
+	if n := strings.Count(page.body, hidden); n != 1 {
+		t.Errorf("the page of a hidden post says %d times that it is hidden, want once", n)
+	}
+	author.get("/u/author").want(200, "the text", hidden)
 	author.get("/notifications").want(200, "A moderator hid your post:", "Not here.", path, `<a href="mailto:mods@example.com">Contact the moderators</a>`)
 	reader.get("/notifications").want(200, "Thank you: the account you reported was suspended.", "Post by @author").wantNot("Contact the moderators")
 	s.visitor().get("/nothing").want(404).wantNot("Contact the moderators")
-	first.get(path).want(200, "the text", "This post is hidden")
+	first.get(path).want(200, "the text", "Hidden by a moderator. Only its author and moderators see it.").wantNot(`id="reply"`)
 	reader.get(path).want(404)
 	first.send("/moderation/decide", "of", target, "action", "unhide").want(303)
 	reader.get(path).want(200)
+	author.get(path).want(200, `id="reply"`, pin).wantNot(hidden)
 
 	// A limited person sees the reason on their profile.
 	first.send("/moderation/decide", "of", person, "action", "limit", "message", "Too much.").want(303)

@@ -141,15 +141,15 @@ func PostPage(f Frame, path string, p social.Post, c conversation, form StatusFo
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if !p.Hidden.IsZero() {
+			if c.Own && p.HiddenMessage != "" {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "<p class=\"notice\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var7 string
-				templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(message(ctx, hiddenText(p, c.Own)))
+				templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(t(ctx, "Reason: {text}", p.HiddenMessage))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/post.templ`, Line: 28, Col: 58}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/post.templ`, Line: 28, Col: 65}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
 				if templ_7745c5c3_Err != nil {
@@ -160,12 +160,7 @@ func PostPage(f Frame, path string, p social.Post, c conversation, form StatusFo
 					return templ_7745c5c3_Err
 				}
 			}
-			if f.LoggedIn {
-				templ_7745c5c3_Err = statusBox(f.User, form).Render(ctx, templ_7745c5c3_Buffer)
-				if templ_7745c5c3_Err != nil {
-					return templ_7745c5c3_Err
-				}
-			} else {
+			if !f.LoggedIn {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "<p class=\"card\" id=\"reply\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -175,6 +170,11 @@ func PostPage(f Frame, path string, p social.Post, c conversation, form StatusFo
 					return templ_7745c5c3_Err
 				}
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "</p>")
+				if templ_7745c5c3_Err != nil {
+					return templ_7745c5c3_Err
+				}
+			} else if hasReplyBox(p, form) {
+				templ_7745c5c3_Err = statusBox(f.User, form).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -385,7 +385,7 @@ func postFoot(path string, p social.Post, c conversation) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if c.Own {
+		if c.Own && (p.Hidden.IsZero() || c.Pinned) {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 32, "<span class=\"post-foot-end\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -270,7 +270,7 @@ var linesIn = func() (all []lines) {
 		all = append(all, lines{
 			hidden: [2][]byte{
 				html("flag", say("Hidden by a moderator. Only its author and moderators see it.")),
-				html("flag", say("Hidden by a moderator. Only you see it.")),
+				html("flag", say("Hidden by a moderator. Only you and moderators see it.")),
 			},
 			unknownParent: html("", say("Replying to a post")), deletedParent: html("reply", say("Replying to a deleted post")),
 			reply: [2][]byte{before, behind},

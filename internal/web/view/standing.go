@@ -23,14 +23,6 @@ func limitText(info social.StandingInfo) i18n.Message {
 	return i18n.Sentences(text, i18n.Verbatim(info.Message))
 }
 
-// hiddenText returns what the author of a hidden post, and moderators, read below the post.
-func hiddenText(p social.Post, own bool) i18n.Message {
-	if !own {
-		return i18n.T("This post is hidden. Only its author and moderators see it.")
-	}
-	return i18n.Sentences(i18n.T("Hidden by a moderator. Only you see it."), i18n.Verbatim(p.HiddenMessage))
-}
-
 // standingMark returns the standing of a user, shown next to the name, or the zero message for a
 // good standing.
 func standingMark(user social.User) i18n.Message {

@@ -40,6 +40,12 @@ func NewConversation(v *social.Viewer, thread posts.Thread) (c conversation, all
 	}, NewPosts(v, items)
 }
 
+// hasReplyBox reports whether the page of a post has a form for a reply. The page of a hidden post
+// has it only for a rejected reply, whose text must not be lost.
+func hasReplyBox(p social.Post, form StatusForm) bool {
+	return p.Hidden.IsZero() || form.Status != "" || form.Problem != ""
+}
+
 // threadPosts are posts of a conversation, each below the post that it replies to.
 type threadPosts struct {
 	viewer *social.Viewer
