@@ -60,7 +60,7 @@ func TestDecideAndNext(t *testing.T) {
 	}
 	at := func(n int) string { return "/moderation/case?of=post%3A" + ids[n] }
 	mona.send("/moderation/take").want(303, at(0))
-	mona.get(at(0)).want(200, "Decide and next", "No action", "Hide post", `<option value="" selected>Permanent`, "Release")
+	mona.get(at(0)).want(200, "Decide and next", "No action", "Hide post", `<option value="" selected>Permanent`, "Put back in the queue")
 	mona.send("/moderation/decide", "of", "post:"+ids[0], "report", "1", "action", "hide", "message", "Be kind.", "next", "1").want(303, at(1)+"&decided=hide")
 	mona.get(at(1)+"&decided=hide").want(200, "Post hidden. Report closed. This is the next report.", "second")
 	mona.send("/moderation/decide", "of", "post:"+ids[1], "report", "1", "action", "dismiss").want(303, "/moderation/reports?decided=dismiss")

@@ -40,7 +40,7 @@ func TestModeration(t *testing.T) {
 	first.get("/home").want(200, `href="/moderation"`, "1<span class=\"unseen\"> to decide</span>")
 	first.get("/moderation/reports").want(200, "1 report: Spam or advertising", "the text", `href="`+strings.ReplaceAll(address, "&", "&amp;")+`"`)
 	first.send("/moderation/take").want(303, address)
-	first.get(address).want(200, "look &lt;b&gt;here&lt;/b&gt;", "Spam or advertising", "Release", "</a>, <time", "@reader", `href="/moderation/reports" aria-current="true"`)
+	first.get(address).want(200, "look &lt;b&gt;here&lt;/b&gt;", "Spam or advertising", "Put back in the queue", "</a>, <time", "@reader", `href="/moderation/reports" aria-current="true"`)
 	second.send("/moderation/take").want(303, "/moderation/reports?empty")
 	second.get("/moderation/reports").want(200, "first is reviewing")
 	second.send("/moderation/decide", "of", target, "report", "1", "action", "delete").want(409)
