@@ -67,19 +67,26 @@ func (h *handlers) siteState(req *request.Request, overview *view.Overview) erro
 	overview.Site = []view.OverviewLine{
 		{Name: req.T("Accounts created"), Value: req.Language.Number(accounts)},
 		{Name: req.T("Posts created"), Value: req.Language.Number(posts)},
-		last,
 	}
 	if overview.Work, err = h.backgroundWork(req); err != nil {
 		return err
 	}
 	overview.Load = h.load(req)
-	for _, lines := range [][]view.OverviewLine{overview.Work, overview.Load, overview.Site} {
+	for _, lines := range [][]view.OverviewLine{overview.Work, overview.Load} {
 		for _, line := range lines {
 			if line.Bad {
 				overview.Attention = append(overview.Attention, view.Attention{Text: req.T("{name}: {value}", line.Name, line.Value)})
 			}
 		}
 	}
+	if !last.Bad {
+		overview.Site = append(overview.Site, last)
+		return nil
+	}
+	overview.Attention = append(overview.Attention, view.Attention{
+		Text: req.T("{name}: {value}", last.Name, last.Value),
+		Hint: req.T("Once a day, run on the server: {command}", "retwis backup --keep 14 DIRECTORY"),
+	})
 	return nil
 }
 

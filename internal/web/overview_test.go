@@ -32,17 +32,21 @@ func TestOverview(t *testing.T) {
 	}
 	owner := s.visitor()
 	owner.send("/login", "username", "olga", "password", password).want(303)
-	owner.get(path).want(200, "<dd>4", "<span>Last backup: never</span>", "Needs attention</span>")
+	const hint = "retwis backup --keep 14 DIRECTORY"
+	page := owner.get(path).want(200, "<dd>4", "<span>Last backup: never</span>", hint)
+	if n := strings.Count(page.body, "Last backup"); n != 1 {
+		t.Errorf("the last backup appears %d times, want once", n)
+	}
 	if err := s.social.RecordBackup(t.Context(), time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if body := owner.get(path).want(200, time.Now().UTC().Format("2 Jan 2006")).body; strings.Contains(body, "never") || strings.Contains(body, "Needs attention</span>") || !strings.Contains(body, "Nothing right now.") {
+	if body := owner.get(path).want(200, "<dt>Last backup</dt>", time.Now().UTC().Format("2 Jan 2006")).body; strings.Contains(body, "never") || strings.Contains(body, hint) || !strings.Contains(body, "Nothing right now.") {
 		t.Error("a fresh backup needs attention")
 	}
 	if err := s.social.RecordBackup(t.Context(), time.Now().Add(-27*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	owner.get(path).want(200, "Needs attention</span>")
+	owner.get(path).want(200, "<span>Last backup: ", hint).wantNot("<dt>Last backup</dt>")
 
 	// Moderators see the number and the age of open reports.
 	mia := s.visitor()

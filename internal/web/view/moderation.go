@@ -241,11 +241,13 @@ type Overview struct {
 	Site, Work, Load []OverviewLine
 }
 
-// Attention is something that needs attention: how much is waiting, since when, and where.
+// Attention is something that needs attention: how much is waiting, since when, and where, or what
+// to do.
 type Attention struct {
 	Text  string
 	Since time.Time // zero if it does not apply
 	Path  string    // empty for none
+	Hint  string    // empty for none
 }
 
 // OverviewLine is a named value. Bad marks a value that an operator should look into.
