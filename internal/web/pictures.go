@@ -83,31 +83,6 @@ func (h *handlers) pictureFile(req *request.Request) error {
 	return nil
 }
 
-// setPortrait makes an uploaded picture the avatar or header of the session user, or removes the
-// current picture.
-func (h *handlers) setPortrait(req *request.Request) error {
-	kind := media.Kind(req.R.PostFormValue("kind"))
-	if kind != media.Avatar && kind != media.Header {
-		return &request.Error{Status: http.StatusBadRequest, Detail: i18n.T("The form couldn't be read. Please try again.")}
-	}
-	id := ""
-	err := request.Files(req, func(_ string, file []byte) error {
-		r, err := h.storePicture(req, file, kind)
-		id = r.ID
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if id == "" && req.R.PostFormValue("remove") == "" {
-		return &request.Error{Status: http.StatusBadRequest, Detail: i18n.T("Choose a picture first.")}
-	}
-	if err := h.app.Media.SetPortrait(req.Ctx, req.User, kind, id); err != nil {
-		return err
-	}
-	return req.Changed("/settings/profile?saved")
-}
-
 // pictureProblem returns the status and the message with which the form of a post is shown again
 // after err. The status is 0 if err has an error page.
 func pictureProblem(req *request.Request, err error) (status int, text string) {

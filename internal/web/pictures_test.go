@@ -203,7 +203,7 @@ func TestUpload(t *testing.T) {
 	fields := map[string]string{"status": strings.Repeat("x", 281), "media": stored.ID, "alt-" + stored.ID: "grey", "focus-" + stored.ID: "right-top"}
 	res, page := ada.sendFiles("/post", fields, nil)
 	for _, part := range []string{fmt.Sprintf(`name="media" value="%s"`, stored.ID), ">grey<", `value="right-top" selected`} {
-		if res.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(page, part) {
+		if res.StatusCode != http.StatusUnsupportedMediaType || !strings.Contains(page, part) {
 			t.Errorf("got %d, want 422 and a form with %s", res.StatusCode, part)
 		}
 	}
@@ -265,16 +265,23 @@ func TestPortrait(t *testing.T) {
 func testPortrait(t *testing.T, s *site) {
 	t.Helper()
 	ada := s.signedUp("ada")
-	_, page := ada.sendFiles("/settings/picture", map[string]string{"kind": "avatar"}, map[string][]byte{"file": photo(t)})
+	_, page := ada.sendFiles("/settings/profile", map[string]string{"display_name": "Ada L."}, map[string][]byte{"avatar": photo(t)})
+	s.visitor().get("/u/ada").want(200, "Ada L.") // saved together with the picture
 	address := mediaAddress.FindString(page)
 	if res := s.visitor().fetch(address); address == "" || res.StatusCode != http.StatusOK {
 		t.Fatalf("avatar %q: status %d, want 200", address, res.StatusCode)
 	}
-	ada.sendFiles("/settings/picture", map[string]string{"kind": "header"}, map[string][]byte{"file": photo(t)})
+	ada.sendFiles("/settings/profile", map[string]string{"display_name": "Ada L."}, map[string][]byte{"header": photo(t)})
 	if page := s.visitor().get("/u/ada").body; !strings.Contains(page, `<img class="banner row" src="/media/`) {
 		t.Error("the profile has no header")
 	}
-	ada.sendFiles("/settings/picture", map[string]string{"kind": "avatar", "remove": "yes"}, nil)
+	// A refused picture keeps what was typed, and nothing is saved.
+	res, page := ada.sendFiles("/settings/profile", map[string]string{"display_name": "Ada Lovelace"}, map[string][]byte{"avatar": []byte("no picture")})
+	if res.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(page, `value="Ada Lovelace"`) || !strings.Contains(page, `<img class="header" `) {
+		t.Errorf("a file that is no picture: %d, want 415 and the form with its text: %s", res.StatusCode, page)
+	}
+	s.visitor().get("/u/ada").want(200, "Ada L.").wantNot("Lovelace")
+	ada.sendFiles("/settings/profile", map[string]string{"remove": "avatar"}, nil)
 	if res := s.visitor().fetch(address); res.StatusCode != http.StatusNotFound {
 		t.Errorf("the removed avatar: %d, want 404", res.StatusCode)
 	}
@@ -292,21 +299,20 @@ func TestReplacedPortrait(t *testing.T) {
 	}
 	ada, stranger := sites[0].signedUp("ada"), sites[1].visitor()
 	change := func(fields map[string]string, sent map[string][]byte) (address string) {
-		fields["kind"] = "avatar"
-		_, page := ada.sendFiles("/settings/picture", fields, sent)
+		_, page := ada.sendFiles("/settings/profile", fields, sent)
 		return mediaAddress.FindString(page)
 	}
-	first := change(map[string]string{}, map[string][]byte{"file": photo(t)})
+	first := change(nil, map[string][]byte{"avatar": photo(t)})
 	if res := stranger.fetch(first); res.StatusCode != http.StatusOK {
 		t.Fatalf("first avatar %q: status %d, want 200", first, res.StatusCode)
 	}
-	second := change(map[string]string{}, map[string][]byte{"file": photo(t)})
+	second := change(nil, map[string][]byte{"avatar": photo(t)})
 	for _, address := range []string{first, second} {
 		if res := stranger.fetch(address); res.StatusCode != http.StatusOK {
 			t.Errorf("%s: status %d, want 200; the first avatar is %s", address, res.StatusCode, first)
 		}
 	}
-	change(map[string]string{"remove": "yes"}, nil)
+	change(map[string]string{"remove": "avatar"}, nil)
 	time.Sleep(promise + time.Millisecond)
 	for _, address := range []string{first, second} {
 		if res := stranger.fetch(address); res.StatusCode != http.StatusNotFound {
@@ -321,7 +327,7 @@ func TestSitePicture(t *testing.T) {
 	t.Parallel()
 	s := withPictures(t)
 	admin, ada := s.signedUpAs("olga", social.Admin), s.signedUp("ada")
-	ada.sendFiles("/settings/picture", map[string]string{"kind": "header"}, map[string][]byte{"file": photo(t)})
+	ada.sendFiles("/settings/profile", map[string]string{"display_name": "Ada L."}, map[string][]byte{"header": photo(t)})
 	ada.send("/post", "status", "Welcome")
 	admin.send("/moderation/site", "account", "not a name", "signup", "open").want(422, "Use the name of an account here")
 	admin.send("/moderation/site", "account", "@Ada", "signup", "open").want(303)
@@ -453,22 +459,22 @@ func TestSessionEndsWhileFilesArrive(t *testing.T) {
 			ada.send("/post", "status", "in time").want(303)
 			otherBrowser := s.visitor()
 			login := func(v *visitor) { v.send("/login", "username", "ada", "password", password).want(303) }
-			for path, status := range map[string]int{"/post": 403, "/u/ada/1/reply": 403, "/settings/picture": 303, "/media": 401} {
+			for path, status := range map[string]int{"/post": 403, "/u/ada/1/reply": 403, "/settings/profile": 403, "/media": 401} {
 				if name == "deleted" && path != "/post" {
 					continue // there is only one account to delete
 				}
 				login(otherBrowser)
 				login(ada)
 				meanwhile(func() { end(otherBrowser) })
-				fields := map[string]string{"status": "too late"}
-				if status == 303 {
-					fields = map[string]string{"kind": "avatar"}
+				field := "file1"
+				if path == "/settings/profile" {
+					field = "avatar"
 				}
-				res, page := ada.sendFiles(path, fields, map[string][]byte{"file1": photo(t)})
+				res, page := ada.sendFiles(path, map[string]string{"status": "too late"}, map[string][]byte{field: photo(t)})
 				if res.StatusCode != status {
 					t.Errorf("%s: got %d, want %d: %s", path, res.StatusCode, status, page)
 				}
-				if status == 403 && (!strings.Contains(page, ">too late</textarea>") || keptPicture.FindString(page) == "") {
+				if field == "file1" && status == 403 && (!strings.Contains(page, ">too late</textarea>") || keptPicture.FindString(page) == "") {
 					t.Errorf("%s: the text or its picture is lost: %s", path, page)
 				}
 			}

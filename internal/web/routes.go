@@ -203,7 +203,6 @@ func (s *Server) routes() []route {
 	t.add("POST /settings/security/passkeys", login(h.addPasskey), view.SecurityPath)
 	t.add("POST /settings/security/passkeys-options", login(h.passkeyOptions), view.SecurityPath)
 	t.add("POST /settings/security/passkeys-remove", login(h.removePasskey), view.SecurityPath)
-	t.add("POST /settings/picture", login(limited(limits.Profile, h.setPortrait)), "/settings/profile")
 	t.add("GET /settings/import", login(h.importPage))
 	t.add("POST /settings/import", login(limited(limits.Profile, h.beginImport)))
 	t.add("POST /settings/import/stop", login(limited(limits.Profile, h.stopImport)), request.ImportPath)

@@ -8,6 +8,7 @@ import (
 	"retwis/internal/i18n"
 	"retwis/internal/social"
 	"retwis/internal/social/accounts"
+	"retwis/internal/social/media"
 	"retwis/internal/web/request"
 	"retwis/internal/web/view"
 )
@@ -44,13 +45,16 @@ func (h *handlers) profileSettings(req *request.Request) error {
 	return req.Render(http.StatusOK, view.ProfileSettingsPage(req.Frame(req.T("Settings")), view.ProfileForm{Profile: profile, Saved: isSaved(req), Pictures: h.app.Media.IsOn()}))
 }
 
+// editProfile saves the fields and the pictures of the form together.
 func (h *handlers) editProfile(req *request.Request) error {
-	form := view.ProfileForm{Profile: accounts.UserProfile{
+	portraits, field, err := h.uploadedPortraits(req) // also reads the fields that follow a file
+	var form view.ProfileForm
+	form.Profile = accounts.UserProfile{
 		DisplayName: req.R.PostFormValue("display_name"),
 		Bio:         req.R.PostFormValue("bio"),
-	}}
-	// A hidden field precedes the checkbox. The form of an older version has neither field.
-	form.Profile.Unsearchable = req.User.Unsearchable
+		// A hidden field precedes the checkbox. The form of an older version has neither field.
+		Unsearchable: req.User.Unsearchable,
+	}
 	if choices := req.R.PostForm["searchable"]; len(choices) > 0 {
 		form.Profile.Unsearchable = choices[len(choices)-1] != "yes"
 	}
@@ -59,11 +63,54 @@ func (h *handlers) editProfile(req *request.Request) error {
 			form.Profile.Links = append(form.Profile.Links, link)
 		}
 	}
-	err := h.app.Profiles.Edit(req.Ctx, req.User, form.Profile)
+	if err != nil {
+		status, problem := pictureProblem(req, err)
+		if status == 0 {
+			return err
+		}
+		form.Field, form.Problem = field, problem
+		return h.showProfileForm(req, status, form)
+	}
+	err = h.app.Profiles.Edit(req.Ctx, req.User, form.Profile)
+	for kind, id := range portraits {
+		if err == nil {
+			err = h.app.Media.SetPortrait(req.Ctx, req.User, kind, id)
+		}
+	}
 	return req.Submitted(err, "/settings/profile?"+saved, func(field, problem string) error {
 		form.Field, form.Problem = field, problem
-		return req.Render(http.StatusUnprocessableEntity, view.ProfileSettingsPage(req.Frame(req.T("Settings")), form))
+		return h.showProfileForm(req, http.StatusUnprocessableEntity, form)
 	})
+}
+
+// showProfileForm shows the form again, with its problem.
+func (h *handlers) showProfileForm(req *request.Request, status int, form view.ProfileForm) error {
+	stored, err := h.app.Profiles.Get(req.Ctx, req.User.ID)
+	if err != nil {
+		return err
+	}
+	form.Profile.Header, form.Pictures = stored.Header, h.app.Media.IsOn()
+	return req.Render(status, view.ProfileSettingsPage(req.Frame(req.T("Settings")), form))
+}
+
+// uploadedPortraits stores the uploaded avatar and header and returns their IDs by kind. An ID is
+// empty if the picture is to be removed. field is the last field that was read.
+func (h *handlers) uploadedPortraits(req *request.Request) (portraits map[media.Kind]string, field string, err error) {
+	portraits = map[media.Kind]string{}
+	err = request.Files(req, func(name string, file []byte) error {
+		kind := media.Kind(name)
+		if kind != media.Avatar && kind != media.Header {
+			return nil
+		}
+		field = name
+		r, err := h.storePicture(req, file, kind)
+		portraits[kind] = r.ID
+		return err
+	})
+	if removed := media.Kind(req.R.PostFormValue("remove")); removed == media.Avatar || removed == media.Header {
+		portraits[removed] = ""
+	}
+	return portraits, field, err
 }
 
 // hiddenList is a list of people that the session user has hidden.

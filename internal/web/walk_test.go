@@ -183,8 +183,6 @@ var walks = map[string]walk{
 	"GET /media":                       {"/media", "", everybody(303)},
 	"POST /media":                      {"/media", "", [walkers]int{401, 400, 400, 400}},
 	"GET /media/{id}/{file}":           {"/media/00000000000000000000000000000000/400.jpg", "", everybody(404)}, // see TestPictures
-	"GET /settings/picture":            {"/settings/picture", "", everybody(303)},
-	"POST /settings/picture":           {"/settings/picture", "", signedIn(400)},
 	"GET /post/{id}":                   {"/post/{id}", "", [walkers]int{302, 404, 302, 302}},
 	"GET /settings/import":             {"/settings/import", "", signedIn(200)},
 	"POST /settings/import":            {"/settings/import", "kind follows list author", signedIn(303)},

@@ -20,7 +20,7 @@ import (
 // Header values that all responses share and must not modify.
 var (
 	headerHTML     = []string{"text/html; charset=utf-8"}
-	headerCSP      = []string{"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"}
+	headerCSP      = []string{"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"}
 	headerGzip     = []string{"gzip"}
 	headerReferrer = []string{"same-origin"}
 	headerOpener   = []string{"same-origin"}

@@ -22,7 +22,7 @@ const maxUpload = social.MaxPictures*picture.MaxBytes + 2*maxForm
 
 // maxFilesSizes maps the routes whose forms may have files to the maximum size of such a form.
 var maxFilesSizes = map[string]int64{
-	"POST /media": maxUpload, "POST /post": maxUpload, "POST /u/{name}/{id}/reply": maxUpload, "POST /settings/picture": maxUpload,
+	"POST /media": maxUpload, "POST /post": maxUpload, "POST /u/{name}/{id}/reply": maxUpload, "POST /settings/profile": maxUpload,
 	"POST " + ImportPath: maxFile,
 }
 

@@ -6,6 +6,14 @@ import { announce, element, enhance, t, tn } from "./page.js";
 
 enhance("[data-pictures]", pictures);
 
+// A picture of a profile is shown before it is saved.
+enhance(".portrait input", (input) => input.addEventListener("change", () => {
+  if (input.files.length === 0) return;
+  const field = input.parentElement;
+  if (!field.querySelector("img")) field.append(element("img", { className: input.id, alt: "" }));
+  field.querySelector("img").src = URL.createObjectURL(input.files[0]);
+}));
+
 function pictures(fields) {
   const form = fields.closest("form");
   const list = fields.querySelector("[data-thumbs]");

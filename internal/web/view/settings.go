@@ -50,6 +50,14 @@ func (f ProfileForm) link(i int) string {
 	return ""
 }
 
+// portrait returns the field for the avatar or the header.
+func (f ProfileForm) portrait(kind, label, hint string) input {
+	return input{
+		id: kind, kind: "file", label: label, hint: hint, problem: when(f.Field == kind, f.Problem), stay: true,
+		more: templ.Attributes{"accept": "image/jpeg,image/png,image/gif,image/webp"},
+	}
+}
+
 // invalid returns the attributes of a rejected field.
 func (f ProfileForm) invalid(field string) templ.Attributes {
 	if f.Field != field {
