@@ -442,8 +442,8 @@ func TestLoadNewPosts(t *testing.T) {
 	if !b.has(`a[rel="next"]`) {
 		t.Fatal("the page has no link to older posts")
 	}
-	b.click(`a[rel="next"]`)
-	if got := b.texts(".feed .body"); len(got) == 0 || got[0] != "post 0" {
-		t.Errorf("the next page shows %q, want post 0 first", got)
+	b.older()
+	if got := b.texts(".pinned ~ .feed .body"); len(got) != 11 || got[10] != "post 0" {
+		t.Errorf("with the next page, the list shows %q, want post 0 last", got)
 	}
 }

@@ -33,9 +33,16 @@ func TestSearch(t *testing.T) {
 			if got := b.texts("mark"); len(got) != 20 || got[0] != "quick" {
 				t.Errorf("the first page marks %q, want quick in 20 posts", got)
 			}
-			b.click(`a[rel="next"]`)
-			if got := b.texts("mark"); len(got) != 1 {
-				t.Errorf("the second page marks %q, want quick in one post", got)
+			if actions == nil {
+				b.older()
+				if got := b.texts("mark"); len(got) != 21 {
+					t.Errorf("both pages mark %q, want quick in 21 posts", got)
+				}
+			} else {
+				b.click(`a[rel="next"]`)
+				if got := b.texts("mark"); len(got) != 1 {
+					t.Errorf("the second page marks %q, want quick in one post", got)
+				}
 			}
 			b.submit(".find-large", "q", "ada")
 			b.click(`.tabs a[href*="in=people"]`)

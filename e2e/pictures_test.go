@@ -48,6 +48,14 @@ func TestPictures(t *testing.T) {
 		b.run(chromedp.Click(chromedp.CSS(".thumbs li:nth-child(2) button")))
 		b.submit("form.status", "status", "From up here")
 		b.wantPicture("Hills at noon", "focus-left-top")
+		for _, closing := range []string{`history.back()`, `document.querySelector(".lightbox button").click()`} {
+			path := b.path()
+			b.press(".pictures a")
+			b.until("the picture is open", func() bool { return b.has(".lightbox[open]") })
+			b.do(closing)
+			b.until("the picture is closed", func() bool { return !b.has(".lightbox") && get[bool](b, `history.state === null`) })
+			b.wantPath(path)
+		}
 	})
 	t.Run("an upload that hangs", func(t *testing.T) {
 		t.Parallel()

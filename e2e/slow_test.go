@@ -162,6 +162,9 @@ func TestSlowUpload(t *testing.T) {
 	if b.has(".post") {
 		t.Fatal("a post was published without its pictures")
 	}
+	b.until("the picture is shown before it is uploaded", func() bool {
+		return get[bool](b, `(document.querySelector(".thumbs img")?.naturalWidth ?? 0) > 0`)
+	})
 	release()
 	b.until("the pictures are uploaded", func() bool {
 		return len(b.texts(".thumbs li:not(:has(progress))")) == 2 && b.has(".status-foot button:not([type]):enabled")

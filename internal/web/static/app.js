@@ -1,6 +1,6 @@
 // Everything works without scripts; they only add conveniences.
 
-import { announce, element, enhance, isLoggedIn, isPlain, lang, load, noConnection, problem, refusal, setCount, t } from "./page.js";
+import { announce, element, enhance, inserted, isLoggedIn, isPlain, lang, load, noConnection, problem, refusal, setCount, t, tn } from "./page.js";
 
 // Times are shown in the reader's time zone, recent ones as how long ago.
 const relative = new Intl.RelativeTimeFormat(lang, { numeric: "auto" });
@@ -35,6 +35,18 @@ document.addEventListener("visibilitychange", showNow);
 const told = document.querySelector(".toast.told > span");
 if (told) setTimeout(() => announce(told.textContent.trim()), 100);
 
+// After a reply that was sent in place, the counts and the message come from the page in the
+// response.
+document.addEventListener("replied", ({ detail: page }) => {
+  for (const now of page.querySelectorAll(".post[data-id]")) {
+    for (const old of document.querySelectorAll(`.post[data-id="${CSS.escape(now.dataset.id)}"]`)) replacePost(old, now);
+  }
+  document.querySelector(".toast.told")?.remove();
+  const toast = document.importNode(page.querySelector(".toast.told"), true);
+  document.body.append(toast);
+  announce(toast.querySelector("span").textContent.trim());
+});
+
 // A form is sent once, however often its button is pressed. After a while it can be sent again, by
 // a user who does not want to wait any longer.
 document.addEventListener("submit", (event) => {
@@ -66,12 +78,12 @@ addEventListener("pageshow", (event) => {
 });
 
 // renew reloads a page that the back button restores from the cache: its session may have ended. If
-// the session is the same, what was typed and pictures that were added stay; drafts of posts are
-// kept in any case.
+// the session is the same, what was typed and what was added stay; drafts of posts are kept in any
+// case.
 async function renew() {
   const boxes = document.querySelectorAll('form:not([data-composer]) textarea, form[action$="/edit"] textarea');
   const typed = [...boxes].some((box) => box.value !== box.defaultValue);
-  if (typed || document.querySelector(".thumbs li")) {
+  if (typed || pages || document.querySelector(".thumbs li")) {
     document.body.hidden = true;
     try {
       const [, page] = await load(location.href, { cache: "no-store" });
@@ -203,12 +215,60 @@ async function follow(form) {
   delete form.dataset.sent;
 }
 
+// Older posts are added below the list, so that the place is kept, also when the back button leads
+// here again.
+let pages = 0; // that were added
+document.addEventListener("click", (event) => {
+  const link = event.target.closest?.(".feed + .turn a[rel=next]");
+  if (!link || !isPlain(event)) return;
+  event.preventDefault();
+  addOlder(link);
+});
+
+async function addOlder(link) {
+  if (link.ariaBusy) return;
+  link.ariaBusy = "true";
+  try {
+    const [response, page] = await load(link.href);
+    const more = [...page.querySelectorAll("main .feed")].at(-1);
+    if (!response.ok || !more) throw new Error(response.statusText);
+    const list = link.parentElement.previousElementSibling;
+    const copy = document.importNode(more, true);
+    inserted(copy);
+    const added = [...copy.children];
+    list.append(...added);
+    const next = more.nextElementSibling?.querySelector("a[rel=next]");
+    if (next) link.setAttribute("href", next.getAttribute("href"));
+    else link.parentElement.remove();
+    link.ariaBusy = null;
+    pages++;
+    announce(tn(added.length, "{n} older post", "{n} older posts"));
+    added[0].tabIndex = -1;
+    added[0].focus({ preventScroll: true });
+    document.dispatchEvent(new Event("older"));
+  } catch {
+    location.href = link.href;
+  }
+}
+
+addEventListener("pagehide", () => pages && history.replaceState({ pages, y: scrollY }, ""));
+if (history.state?.pages) returnTo(history.state);
+async function returnTo({ pages: all, y }) {
+  for (let link; pages < all && (link = document.querySelector(".feed + .turn a[rel=next]"));) {
+    const before = pages;
+    await addOlder(link);
+    if (pages === before) return; // the browser opens the next page instead
+  }
+  scrollTo({ top: y, behavior: "instant" });
+}
+
 // The first steps count the follows.
 document.addEventListener("followed", (event) => {
   const bar = document.querySelector(".first-steps progress");
   if (!bar) return;
   bar.value += event.detail;
   document.querySelector("[data-follows]").textContent = bar.value;
+  document.querySelector("[data-enough]").hidden = bar.value < bar.max;
 });
 
 // replaceFollow gives a form the button of a newer one, in its own size.
@@ -227,6 +287,9 @@ function replaceFollow(old, now) {
     button.classList.add("small-button");
   }
   const focused = had === document.activeElement;
+  // The button that was just pressed says "Following", although the pointer is on it.
+  if (had.matches(":hover") || focused) button.classList.add("fresh");
+  for (const type of ["pointerleave", "blur"]) button.addEventListener(type, () => button.classList.remove("fresh"));
   had.replaceWith(button);
   if (focused) button.focus({ preventScroll: true });
 }

@@ -94,6 +94,7 @@ export function completion(box, { typed, address, take, more = (_, found) => fou
     timer = setTimeout(() => look(query), 150);
   });
   box.addEventListener("keydown", (event) => {
+    if (!list && event.key === "Escape") close(); // those on their way, too
     if (!list || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     const click = () => list.children[chosen].click();
     const keys = {

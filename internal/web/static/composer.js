@@ -20,6 +20,10 @@ const unanswered = stored((s) => {
 addEventListener("pageshow", (event) => {
   if (event.persisted) stored((s) => s.removeItem("sent"));
 });
+document.addEventListener("replied", () => stored((s) => {
+  s.removeItem(s.getItem("sent"));
+  s.removeItem("sent");
+}));
 
 enhance("form[data-composer]", compose);
 

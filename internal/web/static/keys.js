@@ -26,6 +26,7 @@ function step(by) {
   if (posts.length === 0) return;
   let at = posts.indexOf(current?.isConnected ? current : null);
   if (at < 0 && by < 0) return;
+  if (at + by === posts.length) document.querySelector(".feed + .turn a[rel=next]")?.click(); // moves the focus to the first of them
   at = Math.min(Math.max(at + by, 0), posts.length - 1);
   current = posts[at];
   current.tabIndex = -1;

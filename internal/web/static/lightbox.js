@@ -64,7 +64,13 @@ function open(links, first) {
   row.addEventListener("click", (event) => {
     if (event.target.tagName !== "IMG") dialog.close();
   });
+  // The back button closes it, too.
+  const back = () => dialog.close();
+  history.pushState("lightbox", "");
+  addEventListener("popstate", back);
   dialog.addEventListener("close", () => {
+    removeEventListener("popstate", back);
+    if (history.state === "lightbox") history.back();
     dialog.remove();
     links[at].focus({ preventScroll: true });
   });

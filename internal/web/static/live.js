@@ -153,6 +153,10 @@ function unread(number) {
   document.title = number ? `(${text.textContent}) ${title}` : title;
 }
 
+document.addEventListener("older", () => {
+  disconnect();
+  connect();
+});
 document.addEventListener("visibilitychange", () => (document.hidden ? disconnect() : connect()));
 addEventListener("pagehide", disconnect);
 addEventListener("pageshow", connect);
