@@ -22,14 +22,13 @@ import (
 const (
 	// completionStep is the number of users or tags that are read at a time.
 	completionStep = 500
-	// completionsBuilt is the value of `completions` when both indexes are complete. It changes when
-	// users or tags get more terms, so that Build adds the terms to older databases.
-	completionsBuilt = "2"
+	// completionsBuilt is the value of `completions` when both indexes are complete.
+	completionsBuilt = "1"
 )
 
-// Build fills the indexes of a database that predates them or some of their terms, or after bulk
-// loading. It does nothing if the indexes are complete; after a crash, a later call starts again.
-// It works in steps of 500 users or tags.
+// Build fills the indexes of a database that predates them, or after bulk loading. It does nothing
+// if the indexes are complete; after a crash, a later call starts again. It works in steps of 500
+// users or tags.
 func (x *CompletionIndex) Build(ctx context.Context) error {
 	state, err := reply.Text(x.client.Do(ctx, x.client.B().Get().Key(storage.Completions).Build()))
 	if err != nil {
