@@ -56,6 +56,7 @@ func TestModeration(t *testing.T) {
 	s.set(siteinfo.Contact, "mods@example.com")
 	author.send("/login", "username", "author", "password", password).
 		want(403, "suspended until", "Advertising.", `Contact the moderators: <a href="mailto:mods@example.com">mods@example.com</a>`)
+	s.visitor().get("/login").want(200, `Forgot your password? Ask <a href="mailto:mods@example.com">mods@example.com</a> for a link.`)
 	reader.get(path).want(404)
 	s.visitor().get("/u/author").want(404, "This account is suspended")
 	if body := s.visitor().get("/timeline").want(200).body; strings.Contains(body, "the text") {
