@@ -37,6 +37,15 @@ func TestPictures(t *testing.T) {
 		b := newBrowser(t, site)
 		b.signUp("ada")
 		b.addPictures(files...)
+		first := b.value(".thumbs [name=media]")
+		b.do(`document.querySelector(".thumbs .down").click()`)
+		if b.value(".thumbs [name=media]") == first || b.focused() != "" || !slices.Contains(b.texts("#live-region"), "Picture 2") {
+			t.Error("the first picture has not moved down")
+		}
+		b.do(`document.querySelector(".thumbs li:last-child .up").click()`)
+		if b.value(".thumbs [name=media]") != first {
+			t.Error("the picture has not moved up again")
+		}
 		b.run(chromedp.SendKeys(chromedp.CSS(".thumbs li:nth-child(1) textarea"), "Hills at noon"))
 		b.chooseFocus(".thumbs li:nth-child(1) select", "left-top")
 		if got := get[string](b, `document.querySelector(".thumbs img").className`); got != "focus-left-top" {
@@ -45,7 +54,7 @@ func TestPictures(t *testing.T) {
 		b.fill("form.status [name=status]", "From up here")
 		b.run(chromedp.Click(chromedp.CSS("form.status .status-foot button:not([type])")))
 		b.until("the form asks for the missing description", func() bool { return b.has(".undescribed") })
-		b.run(chromedp.Click(chromedp.CSS(".thumbs li:nth-child(2) button")))
+		b.run(chromedp.Click(chromedp.CSS(".thumbs li:nth-child(2) .order > :last-child")))
 		b.submit("form.status", "status", "From up here")
 		b.wantPicture("Hills at noon", "focus-left-top")
 		for _, closing := range []string{`history.back()`, `document.querySelector(".lightbox button").click()`} {

@@ -10,7 +10,10 @@ const keys = [
   ["t", t("Repost the post"), () => press("button.post-action.repost")],
   ["b", t("Bookmark the post"), () => press("button.post-action.save")],
   ["r", t("Reply to the post"), () => press("a.post-action.reply")],
+  ["p", t("Open the author's profile"), () => press(".by a")],
+  ["e", t("Open the picture"), () => press(".pictures a")],
   ["h", t("Go home"), () => (location.href = isLoggedIn ? "/home" : "/")],
+  ["i", t("Notifications"), () => (location.href = "/notifications")],
   ["n", t("Write a post"), write],
   ["/", t("Search"), find],
   ["?", t("Show this list"), showKeys],
@@ -25,6 +28,7 @@ function step(by) {
   const posts = [...document.querySelectorAll(".post")];
   if (posts.length === 0) return;
   let at = posts.indexOf(current?.isConnected ? current : null);
+  if (at < 0 && by > 0) at = posts.findIndex((post) => post.getBoundingClientRect().bottom > innerHeight / 4) - 1; // the first in view
   if (at < 0 && by < 0) return;
   if (at + by === posts.length) document.querySelector(".feed + .turn a[rel=next]")?.click(); // moves the focus to the first of them
   at = Math.min(Math.max(at + by, 0), posts.length - 1);

@@ -118,13 +118,24 @@ function pictures(fields) {
     if ([document.body, button].includes(document.activeElement)) text.focus();
   }
 
-  // enhanceItem replaces a picture's checkbox with a button, and shows how the picture is
-  // cropped.
+  // enhanceItem replaces a picture's checkbox with buttons, and shows how the picture is cropped.
   function enhanceItem(item) {
     const part = item.querySelector("select");
     part.addEventListener("change", () => (item.querySelector("img").className = `focus-${part.value}`));
     const remove = element("button", { type: "button", className: "soft small-button", textContent: t("Remove") });
-    item.querySelector(".check").replaceWith(remove);
+    const move = (to, text, name) => {
+      const button = element("button", { type: "button", className: `soft small-button ${to}`, textContent: text });
+      button.setAttribute("aria-label", name);
+      button.title = name;
+      button.addEventListener("click", () => {
+        if (to === "up") item.previousElementSibling.before(item);
+        else item.nextElementSibling.after(item);
+        button.focus();
+        announce(t("Picture {n}", { n: [...list.children].indexOf(item) + 1 }));
+      });
+      return button;
+    };
+    item.querySelector(".check").replaceWith(element("span", { className: "order" }, move("up", "↑", t("Move up")), move("down", "↓", t("Move down")), remove));
     remove.addEventListener("click", () => {
       item.remove();
       show();
