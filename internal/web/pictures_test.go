@@ -203,7 +203,7 @@ func TestUpload(t *testing.T) {
 	fields := map[string]string{"status": strings.Repeat("x", 281), "media": stored.ID, "alt-" + stored.ID: "grey", "focus-" + stored.ID: "right-top"}
 	res, page := ada.sendFiles("/post", fields, nil)
 	for _, part := range []string{fmt.Sprintf(`name="media" value="%s"`, stored.ID), ">grey<", `value="right-top" selected`} {
-		if res.StatusCode != http.StatusUnsupportedMediaType || !strings.Contains(page, part) {
+		if res.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(page, part) {
 			t.Errorf("got %d, want 422 and a form with %s", res.StatusCode, part)
 		}
 	}
@@ -277,7 +277,7 @@ func testPortrait(t *testing.T, s *site) {
 	}
 	// A refused picture keeps what was typed, and nothing is saved.
 	res, page := ada.sendFiles("/settings/profile", map[string]string{"display_name": "Ada Lovelace"}, map[string][]byte{"avatar": []byte("no picture")})
-	if res.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(page, `value="Ada Lovelace"`) || !strings.Contains(page, `<img class="header" `) {
+	if res.StatusCode != http.StatusUnsupportedMediaType || !strings.Contains(page, `value="Ada Lovelace"`) || !strings.Contains(page, `<img class="header" `) {
 		t.Errorf("a file that is no picture: %d, want 415 and the form with its text: %s", res.StatusCode, page)
 	}
 	s.visitor().get("/u/ada").want(200, "Ada L.").wantNot("Lovelace")
