@@ -55,3 +55,39 @@ func TestImports(t *testing.T) {
 		}
 	}
 }
+
+// Files are served without comments and indentation, and with everything else.
+func TestComments(t *testing.T) {
+	t.Parallel()
+	for name, served := range byName {
+		source, err := Read(name)
+		if err != nil {
+			continue // the texts of a language
+		}
+		script := strings.HasSuffix(name, ".js")
+		if script && strings.Contains(string(source), "/*") {
+			t.Errorf("%s has a comment between /* and */, which is not removed", name)
+		}
+		var want []string
+		for line := range strings.Lines(string(source)) {
+			line = strings.TrimSpace(line)
+			if script && strings.Count(line, "`")%2 != 0 {
+				t.Errorf("%s: the text %q spans lines, whose indentation would be lost", name, line)
+			}
+			if script && line != "" && !strings.HasPrefix(line, "//") && !strings.Contains(line, ` from "./`) {
+				want = append(want, line)
+			}
+		}
+		got := string(served.body)
+		for _, line := range want {
+			_, rest, found := strings.Cut(got, line+"\n")
+			if !found {
+				t.Fatalf("%s is served without the line %q", name, line)
+			}
+			got = rest
+		}
+		if script && strings.Contains(string(served.body), "\n//") || script && strings.Contains(string(served.body), "\n ") {
+			t.Errorf("%s is served with comments or indentation", name)
+		}
+	}
+}
