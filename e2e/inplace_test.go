@@ -54,7 +54,7 @@ func TestOlderPosts(t *testing.T) {
 	b.until("the post is open", func() bool { return b.path() == "/u/ada/3" })
 	b.do(`history.back()`)
 	b.until("the list is as long as before", func() bool { return b.path() == "/home" && len(b.texts(".post")) == 25 })
-	b.until("the page is scrolled to the same place", func() bool { return b.scrolled() == place })
+	b.until(fmt.Sprintf("the page is scrolled to %d again", place), func() bool { return b.scrolled() == place })
 }
 
 // TestReplyInPlace checks that a reply that is sent from a list leaves the list in place, and that a

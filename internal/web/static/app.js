@@ -84,11 +84,11 @@ async function renew() {
   const boxes = document.querySelectorAll('form:not([data-composer]) textarea, form[action$="/edit"] textarea');
   const typed = [...boxes].some((box) => box.value !== box.defaultValue);
   if (typed || pages || document.querySelector(".thumbs li")) {
-    document.body.hidden = true;
+    document.body.style.visibility = "hidden"; // not display: the page must keep its height, and so its place
     try {
       const [, page] = await load(location.href, { cache: "no-store" });
       if (page.body.dataset.viewer === document.body.dataset.viewer) {
-        document.body.hidden = false;
+        document.body.style.visibility = "";
         return;
       }
     } catch {
@@ -251,7 +251,11 @@ async function addOlder(link) {
   }
 }
 
-addEventListener("pagehide", () => pages && history.replaceState({ pages, y: scrollY }, ""));
+addEventListener("pagehide", () => {
+  if (pages === 0) return;
+  history.scrollRestoration = "manual"; // the browser would scroll before the list is as long again
+  history.replaceState({ pages, y: scrollY }, "");
+});
 if (history.state?.pages) returnTo(history.state);
 async function returnTo({ pages: all, y }) {
   for (let link; pages < all && (link = document.querySelector(".feed + .turn a[rel=next]"));) {
