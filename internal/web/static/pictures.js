@@ -123,10 +123,8 @@ function pictures(fields) {
     const part = item.querySelector("select");
     part.addEventListener("change", () => (item.querySelector("img").className = `focus-${part.value}`));
     const remove = element("button", { type: "button", className: "soft small-button", textContent: t("Remove") });
-    const move = (to, text, name) => {
+    const move = (to, text) => {
       const button = element("button", { type: "button", className: `soft small-button ${to}`, textContent: text });
-      button.setAttribute("aria-label", name);
-      button.title = name;
       button.addEventListener("click", () => {
         if (to === "up") item.previousElementSibling.before(item);
         else item.nextElementSibling.after(item);
@@ -135,7 +133,7 @@ function pictures(fields) {
       });
       return button;
     };
-    item.querySelector(".check").replaceWith(element("span", { className: "order" }, move("up", "↑", t("Move up")), move("down", "↓", t("Move down")), remove));
+    item.querySelector(".check").replaceWith(element("span", { className: "order" }, move("up", t("Move up")), move("down", t("Move down")), remove));
     remove.addEventListener("click", () => {
       item.remove();
       show();

@@ -36,7 +36,7 @@ func followLabel(p Person) i18n.Message {
 // followName returns the accessible name of the follow button of a person or a tag.
 func followName(p Person, name string) i18n.Message {
 	if p.FollowedBy {
-		return i18n.T("Follow {name} back", name)
+		return i18n.T("Follow back: {name}", name)
 	}
 	return i18n.T("Follow {name}", name)
 }
