@@ -101,7 +101,7 @@ func (b *broadcaster) send(ctx context.Context, raw []byte, it item) (rejection,
 		cause := b.recovery.dropFailedPipes()
 		var f resp.Frame
 		first.frame(0, &f)
-		if err := b.recovery.mayRepeat(b.recovery.check.Spec(&f).Repeatable(&f) || it.flags&markedRepeatable != 0, first, 0, cause); err != nil {
+		if err := b.recovery.checkRepeatable(b.recovery.check.Spec(&f).Repeatable(&f) || it.flags&markedRepeatable != 0, first, 0, cause); err != nil {
 			return rejection{}, err
 		}
 		b.recovery.releaseAll()

@@ -69,10 +69,10 @@ func TestForeignFiles(t *testing.T) {
 		"Valkey's RDB":  {"VALKEY080\xfa\tvalkey-ver" + command, "snapshot (RDB)"},
 		"no BOM":        {"S\x00E\x00T\x00 \x00a\x00" + command, "NUL bytes"},
 		"binary":        {"SET a b" + command + "\x00\x01\x02", "line 3: the line has NUL bytes"},
-		"inline first":  {"PING\r\n" + protocol, "line 2: \"*3\" is Redis' protocol, not a command as it is typed; use the format resp"},
-		"lines first":   {"PING\r\n$5\r\nSET injected yes\r\n", "line 2: \"$5\" is Redis' protocol"},
+		"inline first":  {"PING\r\n" + protocol, "line 2: \"*3\" looks like the Redis protocol, not a typed command; use the format resp"},
+		"lines first":   {"PING\r\n$5\r\nSET injected yes\r\n", "line 2: \"$5\" looks like the Redis protocol"},
 		"annotation":    {"PING\n#TS:1795308651\r\n" + protocol, "an annotation of an append-only file"},
-		"CSV":           {"id,name\n1,Ada" + command, "\"id,name\" is not a command known here"},
+		"CSV":           {"id,name\n1,Ada" + command, "\"id,name\" is not a known command"},
 		"SQLite":        {"SQLite format 3\x00" + command, "a SQLite database; write its rows as CSV: sqlite3 -csv"},
 		"Excel":         {"PK\x03\x04\x14\x00\x06\x00[Content_Types].xml" + command, "a file of Excel or another Office program; save the sheet as CSV in UTF-8"},
 		"old Excel":     {"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + command, "a file of Excel"},
@@ -83,11 +83,11 @@ func TestForeignFiles(t *testing.T) {
 		"snappy":        {"\xff\x06\x00\x00sNaPpY" + command, "snzip -dc"},
 		"PDF":           {"%PDF-1.7" + command, "a PDF"},
 		"Arrow":         {"ARROW1\x00\x00" + command, "an Arrow file"},
-		"mail":          {"Dear Ada," + command, "\"Dear\" is not a command known here"},
+		"mail":          {"Dear Ada," + command, "\"Dear\" is not a known command"},
 		"compressed xz": {compressed(t, "\xfd7zXZ\x00"+command)["gzip"], "xz -dc"},
 	} {
 		for _, format := range []Format{Auto, Commands, RESP} {
-			if format == Commands && strings.Contains(test.want, "known here") || format == RESP && !strings.Contains(test.want, " -") ||
+			if format == Commands && strings.Contains(test.want, "a known command") || format == RESP && !strings.Contains(test.want, " -") ||
 				format == Commands && (name == "no BOM" || name == "binary" || strings.Contains(test.want, "line 2") || name == "annotation") {
 				continue
 			}

@@ -9,10 +9,10 @@ import (
 	"retwis/internal/sleep"
 )
 
-// run resends commands until none is left to resend and slot, to which command number no belongs,
-// has an owner. It first waits until all pipes are idle, so that no command overtakes a resent
-// command. The wait takes milliseconds; while the slots of a Cluster move, run is called a few
-// times per second.
+// run resends commands until none is left and slot has an owner; no is the number of the command
+// that needs the slot. It first waits until all pipes are idle, so that no command overtakes a
+// resent command. The wait takes milliseconds; while the slots of a Cluster move, run is called a
+// few times per second.
 func (r *recovery) run(ctx context.Context, slot int, no int64) error {
 	s := r.sender
 	began, before := time.Now(), s.answered
@@ -30,7 +30,7 @@ func (r *recovery) run(ctx context.Context, slot int, no int64) error {
 		if len(s.held) == 0 && r.router.connected(slot) {
 			return nil
 		}
-		if err := r.mayResend(cause); err != nil {
+		if err := r.checkResendable(cause); err != nil {
 			return err
 		}
 		if s.answered > before {

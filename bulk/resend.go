@@ -195,18 +195,18 @@ func (r *recovery) releaseDone() {
 	})
 }
 
-// mayResend returns an error if a command that may have been executed cannot be resent.
-func (r *recovery) mayResend(cause error) error {
+// checkResendable returns an error if a command that may have been executed cannot be resent.
+func (r *recovery) checkResendable(cause error) error {
 	for _, u := range r.units(unsure) {
-		if err := r.mayRepeat(r.effectOf(u).repeatable, u.c, u.from, cause); err != nil {
+		if err := r.checkRepeatable(r.effectOf(u).repeatable, u.c, u.from, cause); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// mayRepeat returns an error if item i, which was sent and not answered, cannot be resent.
-func (r *recovery) mayRepeat(repeatable bool, c *chunk, i int, cause error) error {
+// checkRepeatable returns an error if item i, which was sent and not answered, cannot be resent.
+func (r *recovery) checkRepeatable(repeatable bool, c *chunk, i int, cause error) error {
 	if r.resend == ResendAlways || repeatable && r.resend == ResendHarmless {
 		return nil
 	}

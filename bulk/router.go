@@ -57,7 +57,7 @@ func (r *router) open(ctx context.Context) error {
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		err := r.openOnce(ctx)
 		left := r.retryFor - time.Since(began)
-		if err == nil || !server.Passes(err) || left <= 0 || !sleep.For(ctx, min(wait, left)) {
+		if err == nil || !server.IsTemporary(err) || left <= 0 || !sleep.For(ctx, min(wait, left)) {
 			return err
 		}
 	}
@@ -71,7 +71,7 @@ func (r *router) openOnce(ctx context.Context) error {
 		}
 		ranges, err := server.SlotRanges(c)
 		c.Close()
-		if err != nil && (!server.IsReply(err, "") || server.Passes(err)) {
+		if err != nil && (!server.IsReply(err, "") || server.IsTemporary(err)) {
 			return lost(fmt.Errorf("%s: %w", c.Addr, err))
 		}
 		if r.cluster = err == nil; r.cluster && len(ranges) == 0 {

@@ -121,8 +121,8 @@ func (b *browser) findings(selector string, colorsOnly bool) []string {
 		}
 		return JSON.stringify(all);
 
-		// contrast repeats the computation with the page below a menu or dialog hidden, with a cut-off
-		// tab scrolled into view, and for other texts without white space that extends beyond the line.
+		// contrast repeats the computation: for text in a menu or dialog, with the page below hidden; for
+		// a cut-off tab, scrolled into view; for other text, without white space beyond the line.
 		async function contrast(node) {
 			const text = document.querySelector(node.target[0]), row = text.closest(".tabs"), over = text.closest(".menu-items, dialog");
 			const scrolled = row?.scrollLeft;

@@ -300,8 +300,8 @@ func TestSettingsList(t *testing.T) {
 	}
 }
 
-// TestCopyLink checks that a script copies the link of a post, which is an ordinary link without
-// scripts.
+// TestCopyLink checks that a script copies the link of a post, and that without scripts it is an
+// ordinary link.
 func TestCopyLink(t *testing.T) {
 	t.Parallel()
 	site := serve(t)

@@ -33,9 +33,9 @@ import (
 //	err = rooms.Put(ctx, "90", 56, "28.44")
 //	for entry, err := range rooms.Select(ctx, index.Page{Limit: 20}, index.Eq("room", 56), index.Between("price", 10, 30)) {
 //
-// It is the tutorial's composite index: a sorted set whose scores are 0. A member consists of
-// the values of the columns and the id. Values are encoded as bytes in sort order:
-// integers are big endian with the sign bit inverted, floats are their IEEE 754 bits, and
+// It is the composite index of Redis' tutorial on indexing: a sorted set whose scores are 0. A
+// member consists of the values of the columns and the id. Values are encoded as bytes in sort
+// order: integers are big endian with the sign bit inverted, floats are their IEEE 754 bits, and
 // strings have a terminator and escaped zero bytes, as in FoundationDB's tuples. All bytes of a
 // descending column are inverted.
 type Composite struct {
@@ -344,20 +344,20 @@ func (c *Composite) Verify(ctx context.Context, src *Source[[]any], opt maintain
 	return c.entries.Verify(ctx, c.source(src), opt)
 }
 
-// Repair corrects what Verify reports. Objects win over the reverse index key.content, which
-// wins over the entries. A lost reverse index is restored from the entries; an id with several
-// entries then needs its object to show the right one, and without the object its entries are
-// reported and kept. Each entry is compared again in the step that changes it, so that
-// concurrent writes are not overwritten. src needs a Lookup.
+// Repair corrects what Verify reports. Objects win over the reverse index key.content, which wins
+// over the entries. A lost reverse index is restored from the entries. If an id then has several
+// entries, its object selects one; without the object, its entries are reported and kept. Each
+// entry is compared again in the step that changes it, so that concurrent writes are not
+// overwritten. src needs a Lookup.
 func (c *Composite) Repair(ctx context.Context, src *Source[[]any], opt maintain.Options) (maintain.Report, error) {
 	return c.entries.Repair(ctx, c.source(src), opt)
 }
 
-// Rebuild builds a new index from a source while the old index serves queries. Once the new
-// index has caught up with all concurrent writes, it replaces the old index, in one atomic step
-// per partition. Concurrent writes win over the source. Other ids are removed. A run that fails
-// or whose context ends changes nothing, except for partitions already replaced. Leftovers of a
-// killed run are removed by Repair, or by the first write a minute later.
+// Rebuild builds a new index from a source while the old index serves queries. Once the new index
+// has caught up with all concurrent writes, it replaces the old index, in one atomic step per
+// partition. Concurrent writes win over the source. Ids that are in neither are removed. A run that
+// fails or whose context ends changes nothing, except for partitions already replaced. Leftovers of
+// a killed run are removed by Repair, or by the first write a minute later.
 func (c *Composite) Rebuild(ctx context.Context, src Source[[]any], opt maintain.Options) (maintain.Report, error) {
 	return c.entries.Rebuild(ctx, c.source(&src), opt)
 }

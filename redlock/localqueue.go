@@ -29,15 +29,15 @@ type localWaiter struct {
 	given chan *hold // receives a hold for a turn, or nil if the waiter must ask the servers
 }
 
-func (gs *localQueues) init() { gs.byName = make(map[string]*localQueue) }
+func (qs *localQueues) init() { qs.byName = make(map[string]*localQueue) }
 
 // join returns a place in the queue, or nil if the caller must ask the servers.
-func (gs *localQueues) join(name string, ttl time.Duration) *localWaiter {
-	gs.mu.Lock()
-	defer gs.mu.Unlock()
-	g := gs.byName[name]
+func (qs *localQueues) join(name string, ttl time.Duration) *localWaiter {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	g := qs.byName[name]
 	if g == nil {
-		gs.byName[name] = &localQueue{asking: true}
+		qs.byName[name] = &localQueue{asking: true}
 		return nil
 	}
 	if g.holder == nil && !g.asking {
@@ -51,7 +51,7 @@ func (gs *localQueues) join(name string, ttl time.Duration) *localWaiter {
 
 // wait returns a hold for the caller to take a turn on, or nil if the caller must ask the
 // servers.
-func (gs *localQueues) wait(ctx context.Context, m *Manager, name string, t *localWaiter) (*hold, error) {
+func (qs *localQueues) wait(ctx context.Context, m *Manager, name string, t *localWaiter) (*hold, error) {
 	var cause error
 	select {
 	case h := <-t.given:
@@ -65,33 +65,33 @@ func (gs *localQueues) wait(ctx context.Context, m *Manager, name string, t *loc
 	case <-m.closing:
 		cause = ErrClosed
 	}
-	gs.mu.Lock()
-	g := gs.byName[name]
+	qs.mu.Lock()
+	g := qs.byName[name]
 	err := waitError(name, cause, g.reason())
 	if i := slices.Index(g.line, t); i >= 0 {
 		g.line = slices.Delete(g.line, i, i+1)
-		gs.mu.Unlock()
+		qs.mu.Unlock()
 		return nil, err
 	}
 	// The waiter was given a turn in the meantime: pass the turn to the next waiter.
 	h := <-t.given
 	passed := h != nil && g.give(h, time.Now())
-	gs.mu.Unlock()
+	qs.mu.Unlock()
 	if passed {
 		return nil, err
 	}
 	if h != nil {
 		m.release(h, false)
 	}
-	gs.leave(name)
+	qs.leave(name)
 	return nil, err
 }
 
 // noteError records the error of the last attempt.
-func (gs *localQueues) noteError(name string, last error) {
-	gs.mu.Lock()
-	defer gs.mu.Unlock()
-	if g := gs.byName[name]; g != nil {
+func (qs *localQueues) noteError(name string, last error) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	if g := qs.byName[name]; g != nil {
 		g.previous, g.lastErr = nil, last
 	}
 }
@@ -108,13 +108,13 @@ func (g *localQueue) reason() error {
 }
 
 // hold records the holder of a name. joined reports whether the caller called join.
-func (gs *localQueues) hold(l *Lock, joined bool) {
-	gs.mu.Lock()
-	defer gs.mu.Unlock()
-	g := gs.byName[l.name]
+func (qs *localQueues) hold(l *Lock, joined bool) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	g := qs.byName[l.name]
 	if g == nil {
 		g = &localQueue{}
-		gs.byName[l.name] = g
+		qs.byName[l.name] = g
 	}
 	g.holder, g.previous, g.lastErr = l, nil, nil
 	if joined {
@@ -123,20 +123,20 @@ func (gs *localQueues) hold(l *Lock, joined bool) {
 }
 
 // leave lets the next waiter ask the servers.
-func (gs *localQueues) leave(name string) {
-	gs.mu.Lock()
-	defer gs.mu.Unlock()
-	g := gs.byName[name]
+func (qs *localQueues) leave(name string) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	g := qs.byName[name]
 	g.asking = false
-	gs.advance(name, g)
+	qs.advance(name, g)
 }
 
-// pass gives the next waiter a turn on the hold of an unlocked lock. It returns false if that is
-// not possible.
-func (gs *localQueues) pass(l *Lock, now time.Time) bool {
-	gs.mu.Lock()
-	defer gs.mu.Unlock()
-	g := gs.byName[l.name]
+// pass hands the hold of l, which has just been unlocked, to the next waiter. It returns false if
+// that is not possible.
+func (qs *localQueues) pass(l *Lock, now time.Time) bool {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	g := qs.byName[l.name]
 	if g == nil || g.holder != l || g.asking || !g.give(l.hold, now) {
 		return false
 	}
@@ -155,30 +155,30 @@ func (g *localQueue) give(h *hold, now time.Time) bool {
 }
 
 // drop records that a lock is no longer held, and lets the next waiter ask the servers.
-func (gs *localQueues) drop(l *Lock) {
-	gs.mu.Lock()
-	defer gs.mu.Unlock()
-	if g := gs.byName[l.name]; g != nil && g.holder == l {
+func (qs *localQueues) drop(l *Lock) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	if g := qs.byName[l.name]; g != nil && g.holder == l {
 		g.holder = nil
-		gs.advance(l.name, g)
+		qs.advance(l.name, g)
 	}
 }
 
 // waiting returns the number of goroutines of this process that wait for a name.
-func (gs *localQueues) waiting(name string) int {
-	gs.mu.Lock()
-	defer gs.mu.Unlock()
-	if g := gs.byName[name]; g != nil {
+func (qs *localQueues) waiting(name string) int {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	if g := qs.byName[name]; g != nil {
 		return len(g.line)
 	}
 	return 0
 }
 
-// heldUntil returns until when this process holds a name, or the zero time.
-func (gs *localQueues) heldUntil(name string) time.Time {
-	gs.mu.Lock()
-	defer gs.mu.Unlock()
-	if g := gs.byName[name]; g != nil && g.holder != nil && g.holder.Valid() {
+// heldUntil returns when this process's hold on a name ends, or the zero time.
+func (qs *localQueues) heldUntil(name string) time.Time {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	if g := qs.byName[name]; g != nil && g.holder != nil && g.holder.Valid() {
 		return g.holder.Until()
 	}
 	return time.Time{}
@@ -186,14 +186,14 @@ func (gs *localQueues) heldUntil(name string) time.Time {
 
 // advance lets the first waiter ask the servers, unless the name is held or another goroutine is
 // asking.
-func (gs *localQueues) advance(name string, g *localQueue) {
+func (qs *localQueues) advance(name string, g *localQueue) {
 	switch {
 	case g.holder != nil || g.asking:
 	case len(g.line) > 0:
 		g.asking = true
 		g.pop().given <- nil
 	default:
-		delete(gs.byName, name)
+		delete(qs.byName, name)
 	}
 }
 

@@ -52,7 +52,8 @@ func docs(repository, dir string) error {
 	return nil
 }
 
-// target returns the target in the package of a link on a page, or false if the package lacks it.
+// target maps the target of a link on a page to its path in the package. It returns false if the
+// package does not contain the file.
 func target(page, to string, pages map[string]string) (string, bool) {
 	if strings.Contains(to, ":") || strings.HasPrefix(to, "#") {
 		return to, true

@@ -119,8 +119,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// running holds the site of a script. The empty value is the key of the *running in the values of a
-// script.
+// running holds the site of a script. running{} is the key under which the values of a script hold
+// its *running.
 type running struct{ site *site }
 
 func current(ts *testscript.TestScript) *running { return ts.Value(running{}).(*running) }

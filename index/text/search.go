@@ -136,7 +136,7 @@ type candidate struct {
 	terms termSet // terms of the document, if the query has phrases
 }
 
-// run runs the search until the page is full or the work is done.
+// run runs the search until the page is full or the work limit is reached.
 func (s *search) run(ctx context.Context) error {
 	for i, k := range s.x.keys {
 		seen := s.x.state[i].Load()

@@ -84,8 +84,8 @@ func newMap(t testing.TB, masters int) clusterMap {
 // node returns the ID of a master.
 func (m clusterMap) node(i int) string { return fmt.Sprintf("%s%024x", m.name, 0x1000+i) }
 
-// earlier returns the ID of the nonexistent master that a master replaces; see startCluster.
-func (m clusterMap) earlier(i int) string { return fmt.Sprintf("%s%024x", m.name, 0x2000+i) }
+// placeholder returns the ID of the nonexistent master that a master replaces; see startCluster.
+func (m clusterMap) placeholder(i int) string { return fmt.Sprintf("%s%024x", m.name, 0x2000+i) }
 
 // conf returns the nodes.conf of a master.
 func (m clusterMap) conf(myself int) string {
@@ -97,11 +97,11 @@ func (m clusterMap) conf(myself int) string {
 		}
 		shard := ""
 		if m.shards {
-			shard = ",,shard-id=" + m.earlier(i)
+			shard = ",,shard-id=" + m.placeholder(i)
 		}
 		first, last := i*slots/len(m.ports), (i+1)*slots/len(m.ports)-1
-		fmt.Fprintf(&b, "%s 127.0.0.1:1@1%s master - 0 0 %d connected %d-%d\n", m.earlier(i), shard, i+1, first, last)
-		fmt.Fprintf(&b, "%s 127.0.0.1:%d@%d%s %s %s 0 0 %d connected\n", m.node(i), port, port+busOffset, shard, flags, m.earlier(i), i+1)
+		fmt.Fprintf(&b, "%s 127.0.0.1:1@1%s master - 0 0 %d connected %d-%d\n", m.placeholder(i), shard, i+1, first, last)
+		fmt.Fprintf(&b, "%s 127.0.0.1:%d@%d%s %s %s 0 0 %d connected\n", m.node(i), port, port+busOffset, shard, flags, m.placeholder(i), i+1)
 	}
 	fmt.Fprintf(&b, "vars currentEpoch %d lastVoteEpoch 0\n", len(m.ports))
 	return b.String()
@@ -135,8 +135,9 @@ func startCluster(m clusterMap) (*ClusterServers, error) {
 }
 
 // takeOver makes the servers replace the nonexistent masters, one after another, so that no two
-// servers get the same epoch. A replica that does not serve yet would become a master that waits,
-// and so would a master that forgets an earlier master before it knows the new owner of the slots.
+// servers get the same epoch. Otherwise, a replica that does not serve yet would become a
+// master that waits. So would a master that forgets a placeholder before it knows the new owner of
+// the slots.
 func (m clusterMap) takeOver(ctx context.Context, servers masters) error {
 	if err := servers.wait(ctx, clusterInfo, servesOrGaveUp); err != nil {
 		return err
@@ -152,7 +153,7 @@ func (m clusterMap) takeOver(ctx context.Context, servers masters) error {
 			return err
 		}
 	}
-	if _, err := servers.each(ctx, m.forgetEarlier); err != nil {
+	if _, err := servers.each(ctx, m.forgetPlaceholders); err != nil {
 		return fmt.Errorf("forget the earlier masters: %w", err)
 	}
 	if err := servers.wait(ctx, clusterInfo, m.complete); err != nil {
@@ -193,10 +194,10 @@ func (m clusterMap) start(i int) (*Server, error) {
 	return s, s.start()
 }
 
-// forgetEarlier makes a master forget the nonexistent masters.
-func (m clusterMap) forgetEarlier(ctx context.Context, client rueidis.Client) (string, error) {
+// forgetPlaceholders makes a master forget the nonexistent masters.
+func (m clusterMap) forgetPlaceholders(ctx context.Context, client rueidis.Client) (string, error) {
 	for i := range m.ports {
-		err := client.Do(ctx, client.B().Arbitrary("CLUSTER", "FORGET").Args(m.earlier(i)).Build()).Error()
+		err := client.Do(ctx, client.B().Arbitrary("CLUSTER", "FORGET").Args(m.placeholder(i)).Build()).Error()
 		if err != nil && !strings.Contains(err.Error(), "Unknown node") { // another master has already made it forget the node
 			return "", err
 		}

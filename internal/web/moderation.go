@@ -119,7 +119,7 @@ func (h *handlers) decisions(req *request.Request, entries []audit.Entry) ([]vie
 	return all, nil
 }
 
-func (h *handlers) standingPeople(req *request.Request) error {
+func (h *handlers) restrictedPeople(req *request.Request) error {
 	query := req.R.URL.Query()
 	page := view.StandingPeople{Query: social.TypedName(query.Get("q"))}
 	if page.Query != "" {

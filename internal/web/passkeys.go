@@ -79,7 +79,7 @@ func (h *handlers) addPasskey(req *request.Request) error {
 
 func (h *handlers) removePasskey(req *request.Request) error {
 	id := req.R.PostFormValue("id")
-	return h.securityChanged(req, view.RemovesPasskey(id), req.Guarded("passkey removed", func(current string) error {
+	return h.securityChanged(req, view.RemovePasskeyAction(id), req.Guarded("passkey removed", func(current string) error {
 		return h.app.Passkeys.Remove(req.Ctx, req.User, id, current)
 	}), "nopasskey")
 }

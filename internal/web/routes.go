@@ -40,8 +40,8 @@ func (t *table) add(pattern string, page request.Page, form ...string) {
 	t.routes = append(t.routes, route{pattern, t.guard(page), strings.Join(form, ""), t.guard})
 }
 
-// redirect adds a redirect to the page with the form for each POST whose address has no page:
-// browsers may open such an address from their history.
+// redirect adds, for each POST whose address has no page, a GET that redirects to the page with the
+// form: browsers may open such an address from their history.
 func (t *table) redirect() {
 	pages := map[string]bool{}
 	for _, r := range t.routes {
@@ -56,8 +56,8 @@ func (t *table) redirect() {
 }
 
 // routes lists every page of the site and its guard. login redirects visitors to the log-in page,
-// limited limits how often a user does something, and pages of moderator, admin or inviter are not
-// found for others.
+// limited limits how often a user does something, and moderator, admin
+// and inviter hide a page from everybody else, with the status 404.
 func (s *Server) routes() []route {
 	h, app := s.handlers, s.app
 	login, limited := request.RequireLogin, request.Limited
@@ -236,7 +236,7 @@ func (s *Server) routes() []route {
 	t.add("GET /moderation/case", h.casePage)
 	t.add("POST /moderation/decide", limited(limits.Moderate, h.decideReport), view.ReportsPath)
 	t.add("POST /moderation/return", limited(limits.Moderate, h.returnReport), view.ReportsPath)
-	t.add("GET /moderation/people", h.standingPeople)
+	t.add("GET /moderation/people", h.restrictedPeople)
 	t.add("GET /moderation/tags", h.tagRules)
 	t.add("POST /moderation/tags", limited(limits.Moderate, h.decideTag))
 	t.add("GET /moderation/audit", h.auditLog)

@@ -77,21 +77,21 @@ func notTyped(line []byte, guessed bool) error {
 	case guessed && bytes.IndexByte(line, 0) >= 0:
 		return fmt.Errorf("the line has NUL bytes, so the input is not text; if it is UTF-16, convert it: iconv -f UTF-16LE -t UTF-8 FILE")
 	case len(trimmed) > 1 && (trimmed[0] == '*' || trimmed[0] == '$') && len(bytes.Trim(trimmed[1:], "0123456789")) == 0:
-		return fmt.Errorf("%q is Redis' protocol, not a command as it is typed; use the format resp (--format resp)", resp.Shorten(trimmed, 16))
+		return fmt.Errorf("%q looks like the Redis protocol, not a typed command; use the format resp (--format resp)", resp.Shorten(trimmed, 16))
 	case bytes.HasPrefix(trimmed, []byte(annotation)):
 		return fmt.Errorf("%q is an annotation of an append-only file; use the format resp (--format resp)", resp.Shorten(trimmed, 16))
 	}
 	return nil
 }
 
-// notCommand returns why the first word of an input whose format was detected does not look like a
-// command, or nil.
+// notCommand returns an error if a word does not look like a command. It is used when the format
+// was guessed: word is the first word of the input.
 func notCommand(word []byte) error {
 	if s := command.Lookup(strings.ToUpper(string(word))); s.Kind != command.Unknown || isModuleCommand(word) {
 		return nil
 	}
-	return fmt.Errorf("%q is not a command known here, so it is not clear what the input is; "+
-		"name its format: resp, commands, or csv, tsv or ndjson with templates (--format, --do)", resp.Shorten(word, 40))
+	return fmt.Errorf("%q is not a known command, so the format of the input cannot be determined; "+
+		"specify it: resp, commands, or csv, tsv or ndjson with templates (--format, --do)", resp.Shorten(word, 40))
 }
 
 // isModuleCommand reports whether a word looks like a module command, such as JSON.SET.

@@ -230,7 +230,7 @@ func (v *values) end(n int) int {
 
 func (v *values) element(i int) []byte { return v.data[v.end(i):v.ends[i]] }
 
-// replace creates the command that removes an existing key, before the first other command.
+// replace creates an UNLINK of the key, unless commands for the key have already been created.
 func (v *values) replace(r *Reader) {
 	if !r.begun {
 		r.command("UNLINK", 1).Add(r.key)

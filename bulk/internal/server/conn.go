@@ -193,8 +193,8 @@ func IsReply(err error, kind string) bool {
 	return errors.As(err, &reply) && strings.HasPrefix(string(reply), kind)
 }
 
-// Passes reports whether err is an error reply for a temporary condition.
-func Passes(err error) bool {
+// IsTemporary reports whether err is an error reply for a temporary condition.
+func IsTemporary(err error) bool {
 	var reply replyError
 	return errors.As(err, &reply) && rediserr.IsTemporaryReply(string(reply))
 }

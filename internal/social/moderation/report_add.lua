@@ -10,7 +10,7 @@
 -- ARGV[5]   1 if the target has a role, else 0
 -- ARGV[6]   the maximum number of reports in a case
 -- ARGV[7]   the person, or the author of the post
--- ARGV[8]   since when the post has its text, a space, and the text; empty for no text
+-- ARGV[8]   the time of the post or of its last edit, a space, and its text; empty for no text
 -- ARGV[9]   how many texts a case keeps: the first ones, and the latest
 -- Reply     1 if the report was added, 0 if the reporter already had one, or the case is full;
 --           then `staff` of the case, as set by its first report

@@ -210,7 +210,8 @@ func TestProcessDies(t *testing.T) {
 	}
 }
 
-// Close immediately releases the tasks that the process has started to other processes.
+// Close immediately releases the running tasks of the process, so that other processes can start
+// them.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -577,7 +578,7 @@ func TestServed(t *testing.T) {
 	stop()
 	beats.Wait()
 	if served() {
-		t.Error("Served returned true after the process has ended")
+		t.Error("Served returned true after the process had ended")
 	}
 }
 

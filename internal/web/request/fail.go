@@ -45,7 +45,7 @@ func (s *Site) fail(req *Request, err error) {
 	}
 	req.columns, req.sidebar = false, nil
 	shown := view.Failure{
-		Status: page.Status, Detail: req.Language.Say(page.Detail), ID: req.id, Again: retryPath(req), Draft: draftForm(req, page, draft),
+		Status: page.Status, Detail: req.Language.Say(page.Detail), ID: req.id, RetryPath: retryPath(req), Draft: draftForm(req, page, draft),
 		Suspended: errors.Is(err, social.ErrSuspended),
 	}
 	if err := req.Render(page.Status, view.ErrorPage(req.Frame(shown.Headline()), shown)); err != nil {

@@ -47,7 +47,7 @@ type Page = func(*Request) error
 // POST, with the wildcards {name} and {id} of the pattern. form is empty if the page with the form
 // has the same address as the POST.
 func (s *Site) Handler(pattern, form string, page Page) http.Handler {
-	route, secret, unstored, maxSize := s.opt.Metrics.Route(pattern), hasSecret(pattern), isUnstored(pattern), maxFormSize(pattern)
+	route, secret, unstored, maxSize := s.opt.Metrics.Route(pattern), hasSecret(pattern), mustNotStore(pattern), maxFormSize(pattern)
 	columns := hasSidebar(pattern)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
@@ -73,7 +73,7 @@ func (s *Site) Handler(pattern, form string, page Page) http.Handler {
 			// The address must not leak to other sites. With no-referrer, the Origin of a form
 			// would be null, and over plain HTTP no other header says that the form comes from this
 			// site.
-			w.Header()["Referrer-Policy"] = headerSecret
+			w.Header()["Referrer-Policy"] = headerReferrerSecret
 		}
 		err := s.run(req, page)
 		if err != nil {

@@ -19,17 +19,17 @@ import (
 
 // Header values that all responses share and must not modify.
 var (
-	headerHTML     = []string{"text/html; charset=utf-8"}
-	headerCSP      = []string{"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"}
-	headerGzip     = []string{"gzip"}
-	headerReferrer = []string{"same-origin"}
-	headerOpener   = []string{"same-origin"}
-	headerPolicy   = []string{"camera=(), geolocation=(), microphone=(), payment=(), usb=()"}
-	headerCache    = []string{"private, no-cache"}
-	headerNoStore  = []string{"no-store"}
-	headerSecret   = []string{"strict-origin"}
-	headerVary     = []string{"Cookie, Accept-Encoding, Accept-Language"}
-	headerNoIndex  = []string{"noindex"}
+	headerHTML           = []string{"text/html; charset=utf-8"}
+	headerCSP            = []string{"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"}
+	headerGzip           = []string{"gzip"}
+	headerReferrer       = []string{"same-origin"}
+	headerOpener         = []string{"same-origin"}
+	headerPolicy         = []string{"camera=(), geolocation=(), microphone=(), payment=(), usb=()"}
+	headerCache          = []string{"private, no-cache"}
+	headerNoStore        = []string{"no-store"}
+	headerReferrerSecret = []string{"strict-origin"}
+	headerVary           = []string{"Cookie, Accept-Encoding, Accept-Language"}
+	headerNoIndex        = []string{"noindex"}
 
 	headerFileCSP   = []string{"default-src 'none'; sandbox"}
 	headerImmutable = []string{"public, max-age=31536000, immutable"}
@@ -54,9 +54,9 @@ func isPrivate(pattern string) bool {
 	return strings.HasPrefix(path, "/settings") || strings.HasPrefix(path, "/login") || path == "/forgot" || hasSecret(path)
 }
 
-// isUnstored reports whether browsers must not store pages of a route: private pages and pages for
+// mustNotStore reports whether browsers must not store pages of a route: private pages and pages for
 // moderators.
-func isUnstored(pattern string) bool {
+func mustNotStore(pattern string) bool {
 	_, path, _ := strings.Cut(pattern, " ")
 	return isPrivate(pattern) || strings.HasPrefix(path, "/moderation")
 }

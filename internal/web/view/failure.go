@@ -7,11 +7,11 @@ import (
 
 // Failure is the content of an error page.
 type Failure struct {
-	Status int
-	Detail string     // one or more sentences for the user
-	ID     string     // of the request
-	Again  string     // the page to try again
-	Draft  StatusForm // the submitted text that was not saved, if any
+	Status    int
+	Detail    string     // one or more sentences for the user
+	ID        string     // of the request
+	RetryPath string     // the page to try again
+	Draft     StatusForm // the submitted text that was not saved, if any
 
 	Suspended bool // the account is suspended
 }

@@ -35,8 +35,8 @@ func (v Security) in(action string) AccountForm {
 	return AccountForm{}
 }
 
-// RemovesPasskey returns the Action of the form that removes a passkey.
-func RemovesPasskey(id string) string { return "passkey " + id }
+// RemovePasskeyAction returns the Action of the form that removes a passkey.
+func RemovePasskeyAction(id string) string { return "passkey " + id }
 
 // Session is a session in the list.
 type Session struct{ auth.OpenSession }

@@ -657,7 +657,7 @@ func passkey(f Frame, v Security, p auth.Passkey) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if v.in(RemovesPasskey(p.ID())).Field != "" {
+		if v.in(RemovePasskeyAction(p.ID())).Field != "" {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 55, " open")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -714,7 +714,7 @@ func passkey(f Frame, v Security, p auth.Passkey) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = accountField(p.ID()+"-", "current", t(ctx, "Your password"), "password", "current-password", "", v.in(RemovesPasskey(p.ID()))).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = accountField(p.ID()+"-", "current", t(ctx, "Your password"), "password", "current-password", "", v.in(RemovePasskeyAction(p.ID()))).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -49,8 +49,8 @@ func ShownName(u social.User) string { return cmp.Or(u.DisplayName, u.Name) }
 
 // bodyText is the text of a post with links. Names are isolated from the text direction: otherwise,
 // in a right-to-left text, the @ would be at the end of the name. Links have attributes that tell
-// search engines to ignore them and that keep the linked page from reaching back. marks are the
-// highlighted ranges in bytes.
+// search engines to ignore them and that keep the linked page from accessing this window. marks are
+// the highlighted ranges in bytes.
 func bodyText(body string, marks [][2]int) templ.Component {
 	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
 		var b strings.Builder

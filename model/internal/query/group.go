@@ -61,7 +61,7 @@ func distinct(sets []schema.Entry) []schema.Entry {
 	})
 }
 
-// split separates the terms that are narrow groups from a filter.
+// split divides the terms of e into narrow groups and a filter for the rest.
 func split(e *expr) (filter *expr, groups []*group) {
 	filter = &expr{op: schema.OpAnd}
 	for _, term := range e.terms {

@@ -13,7 +13,7 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// targets holds the models that the fields with the option exists refer to. The script that
+// targets holds the models to which fields with the option "exists" refer. The script that
 // writes a record checks references to models in its slot. References to other models are
 // checked by a read before the write, so a referenced record can be deleted in between.
 type targets struct {
@@ -46,7 +46,7 @@ type reference struct {
 	keys  []string // keys of records in the same slot, one of which must exist
 }
 
-// maxReferences is the maximum length of a list with the option exists.
+// maxReferences is the maximum length of a list with the option "exists".
 const maxReferences = 1000
 
 // required returns the references of a change whose records must exist.
@@ -163,7 +163,7 @@ func (t *Table) missing(ctx context.Context, remote []reference) ([]reference, e
 	return missing, nil
 }
 
-// referredTo returns the ids that a stored record refers to by the fields of references.
+// referredTo returns the ids in those fields of the stored record that references use.
 func (t *Table) referredTo(ctx context.Context, c *change, references []reference) (map[int][]string, error) {
 	if c.operation == "create" {
 		return nil, nil
