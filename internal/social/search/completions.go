@@ -149,7 +149,7 @@ func (c *Completions) CompleteTags(ctx context.Context, prefix string, n int) ([
 
 // Renamed calls change to give a user another display name. It indexes the new name before the
 // change. After the change it removes the terms of the old name that the new name does not have,
-// unless the user has them again. Two round trips besides those of change, four if it removes
+// unless the user has them again. Two round trips besides those of change, five if it removes
 // terms.
 func (c *Completions) Renamed(ctx context.Context, user social.User, change func() error, display string) error {
 	renamed := Name{Username: user.Name, Display: display}
@@ -177,12 +177,12 @@ func (c *Completions) Renamed(ctx context.Context, user social.User, change func
 	if err := c.index.removeTerms(ctx, old); err != nil {
 		return err
 	}
-	return c.putAgain(ctx, user, old)
+	return c.putAgain(ctx, user)
 }
 
-// putAgain puts the current display name of a user if it has one of the terms that were removed,
-// because of a concurrent change.
-func (c *Completions) putAgain(ctx context.Context, user social.User, removed []string) error {
+// putAgain puts the current display name of a user, of which terms may have been removed because of
+// a concurrent change.
+func (c *Completions) putAgain(ctx context.Context, user social.User) error {
 	current, err := c.users.Record(social.WithFresh(ctx), user.ID)
 	if errors.Is(err, social.ErrNotFound) {
 		return nil
@@ -190,11 +190,7 @@ func (c *Completions) putAgain(ctx context.Context, user social.User, removed []
 	if err != nil || current.DisplayName == "" {
 		return err
 	}
-	name := Name{Username: user.Name, Display: current.DisplayName}
-	if !slices.ContainsFunc(removed, func(term string) bool { return c.index.hasTerm(name, term) }) {
-		return nil
-	}
-	return c.index.PutName(ctx, name, 0)
+	return c.index.PutName(ctx, Name{Username: user.Name, Display: current.DisplayName}, 0)
 }
 
 // Completion returns the index of names and tags, for checks and bulk loading.

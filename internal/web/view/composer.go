@@ -29,10 +29,10 @@ type StatusForm struct {
 	Kept string // hidden fields of pictures, as url.Values encodes them
 }
 
-// encoding returns the encoding of the form. Only a form with pictures is multipart, because the
+// encoding returns the encoding of a form. Only a form with pictures is multipart, because the
 // other encoding is shorter.
-func (f StatusForm) encoding() string {
-	if f.Pictures {
+func encoding(pictures bool) string {
+	if pictures {
 		return "multipart/form-data"
 	}
 	return "application/x-www-form-urlencoded"

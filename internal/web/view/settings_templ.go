@@ -158,9 +158,9 @@ func ProfileSettingsPage(f Frame, form ProfileForm) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var7 string
-			templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(when(form.Pictures, "multipart/form-data") + when(!form.Pictures, "application/x-www-form-urlencoded"))
+			templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(encoding(form.Pictures))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/settings.templ`, Line: 24, Col: 183}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/settings.templ`, Line: 24, Col: 104}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
 			if templ_7745c5c3_Err != nil {
