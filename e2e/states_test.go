@@ -384,6 +384,18 @@ func (s states) moderator(b *browser) {
 	} {
 		s.page(b, p[0], p[1])
 	}
+	runRetwis(b.t, "user", "limit", "moira", "--message", "Too much.", "--redis", s.redis)
+	b.openUntil("/u/moira", "the decision can be appealed", func() bool { return b.has(`.notice a[href^="/appeal"]`) })
+	s.check(b, "profile of a limited account", "html")
+	b.press(`.notice a[href^="/appeal"]`)
+	b.until("the dialog is open", func() bool { return b.has("dialog[open] form") })
+	s.check(b, "appeal in a dialog", "dialog")
+	appeal := b.attribute(`.notice a[href^="/appeal"]`, "href")
+	b.open(appeal)
+	b.submit(`main form[action="/appeal"]`, "text", "I write less now.")
+	s.page(b, "an open appeal", appeal)
+	s.page(b, "notification of a decision", "/notifications")
+	runRetwis(b.t, "user", "restore", "moira", "--redis", s.redis)
 	b.open("/u/wei_rao/report")
 	b.choose("kind", "abuse")
 	b.submit("form.report", "text", "")

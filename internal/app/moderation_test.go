@@ -326,6 +326,99 @@ func TestReportOfDeletedPost(t *testing.T) {
 	}
 }
 
+// TestAppeals checks who can appeal against which decision, and that the answer is delivered once.
+func TestAppeals(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada, ben, mia := b.NewUser("ada"), b.NewUser("ben"), b.NewUser("mia")
+	b.must(b.Moderation.SetRole(b.Ctx, social.Operator, mia.ID, social.Moderator, ""))
+	post := b.Publish(ada, "a text")
+	target, account := audit.PostTarget(post), audit.UserTarget(ada.ID)
+	refused := func(user social.User, target string) {
+		t.Helper()
+		if err := b.Reports.Appeal(b.Ctx, user, target, "why"); !errors.Is(err, social.ErrNotFound) {
+			t.Errorf("%s appeals about %s: %v, want ErrNotFound", user.Name, target, err)
+		}
+		if _, err := b.Reports.HasAppealed(b.Ctx, user, target); !errors.Is(err, social.ErrNotFound) {
+			t.Errorf("%s asks about %s: %v, want ErrNotFound", user.Name, target, err)
+		}
+	}
+	for _, target := range []string{target, account, "post:9999", "user:9999", "nonsense", ""} {
+		refused(ada, target)
+	}
+	answers := func(user social.User) (texts []string) {
+		t.Helper()
+		page, err := b.Notifications.Page(b.Ctx, b.viewer(user), "", 50)
+		b.must(err)
+		for _, g := range page.Groups {
+			texts = append(texts, g.Action+" "+g.Reason)
+		}
+		return texts
+	}
+	decide := func(target, action, message string) {
+		t.Helper()
+		c, err := b.Reports.TakeReportOf(b.Ctx, mia.Actor(), target)
+		b.must(err)
+		if len(c.Reports) != 1 || c.Reports[0].Kind != moderation.AppealKind || c.Reports[0].By.ID != ada.ID || c.Reports[0].Text != "It was a quote." {
+			t.Errorf("the case of an appeal: %+v", c.Reports)
+		}
+		b.must(b.Reports.DecideReport(b.Ctx, mia.Actor(), target, moderation.ReportDecision{Action: action, Message: message}))
+	}
+	appeal := func(target string) {
+		t.Helper()
+		if open, err := b.Reports.HasAppealed(b.Ctx, ada, target); err != nil || open {
+			t.Errorf("before the appeal: open %v, %v", open, err)
+		}
+		for range 2 { // the second one changes nothing
+			b.must(b.Reports.Appeal(b.Ctx, ada, target, "  It was a quote.\r\n"))
+		}
+		if open, err := b.Reports.HasAppealed(b.Ctx, ada, target); err != nil || !open {
+			t.Errorf("after the appeal: open %v, %v", open, err)
+		}
+	}
+
+	b.must(b.Moderation.HidePost(b.Ctx, mia.Actor(), post, "Be kind.", ""))
+	refused(ben, target)
+	refused(social.User{ID: mia.ID, Name: "mia"}, target)
+	for _, text := range []string{"", " \n", strings.Repeat("x", moderation.MaxReportText+1), "\xff"} {
+		var invalid *social.InvalidError
+		if err := b.Reports.Appeal(b.Ctx, ada, target, text); !errors.As(err, &invalid) || invalid.Field != "text" {
+			t.Errorf("appeal with the text %.20q: %v, want an error about the text", text, err)
+		}
+	}
+	appeal(target)
+	decide(target, "dismiss", " Rule 3. ")
+	appeal(target)
+	decide(target, "hide", "Be kind.") // as it is
+	appeal(target)
+	decide(target, "unhide", "Sorry.")
+	refused(ada, target)
+	if got, want := answers(ada), []string{"unhide Sorry.", "dismiss Be kind.", "dismiss Rule 3.", "hide Be kind."}; !slices.Equal(got, want) {
+		t.Errorf("ada was told %q, want %q", got, want)
+	}
+
+	b.must(b.Moderation.SetStanding(b.Ctx, mia.Actor(), ada.ID, moderation.StandingChange{Standing: social.Limited, Message: "Too much."}))
+	refused(ben, account)
+	appeal(account)
+	decide(account, "restore", "")
+	refused(ada, account)
+	if got := answers(ada); len(got) != 6 || got[0] != "restore " || got[1] != "limit Too much." {
+		t.Errorf("ada was told %q", got)
+	}
+	if got := answers(ben); len(got) > 0 {
+		t.Errorf("ben was told %q", got)
+	}
+
+	// A post that its author deletes meanwhile: the case can be closed, and nobody is told.
+	b.must(b.Moderation.HidePost(b.Ctx, mia.Actor(), post, "Be kind.", ""))
+	appeal(target)
+	b.must(b.Posts.Delete(b.Ctx, ada, post))
+	decide(target, "unhide", "")
+	if got := answers(ada); len(got) != 7 || got[0] != "hide Be kind." {
+		t.Errorf("ada was told %q", got)
+	}
+}
+
 // TestHidePost checks who may hide a post and who sees a hidden post.
 func TestHidePost(t *testing.T) {
 	t.Parallel()

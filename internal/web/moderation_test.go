@@ -8,6 +8,7 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
 	siteinfo "retwis/internal/social/site"
+	"retwis/internal/web/view"
 )
 
 // role gives a user a role.
@@ -111,6 +112,59 @@ func TestModeration(t *testing.T) {
 	first.get("/moderation/case?of=user:99999").want(404)
 	first.get("/moderation/case?of=nonsense").want(404)
 	first.get("/moderation/case").want(404)
+}
+
+// A person appeals against a decision, and learns what a moderator answers.
+func TestAppeal(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	author, reader, mona := s.signedUp("author"), s.signedUp("reader"), s.signedUp("mona")
+	s.role("mona", social.Moderator)
+	path, id := author.published("author", "the text")
+	target, form := "post:"+id, "/appeal?of=post%3A"+id
+	author.get(path).want(200).wantNot("/appeal")
+	author.get(form).want(404, "This decision is no longer in effect")
+	s.visitor().get(form).want(303, "/login")
+	mona.send("/moderation/decide", "of", target, "action", "hide", "message", "Be kind.").want(303)
+
+	author.get(path).want(200, `href="`+form+`"`, "Appeal this decision")
+	author.get("/notifications").want(200, `href="`+form+`"`)
+	mona.get(path).want(200).wantNot("/appeal")
+	for _, other := range []*visitor{reader, mona} {
+		other.get(form).want(404)
+		other.send("/appeal", "of", target, "text", "why").want(404)
+	}
+	author.get(form).want(200, "Why should the decision change?")
+	author.send("/appeal", "of", target, "text", " ").want(422, "Say why the decision should change.")
+	author.send("/appeal", "of", target, "text", "It <b>was</b> a quote.").want(303, path)
+	author.get(path).want(200, "Appeal sent.")
+	author.get(form).want(200, "You&#39;ve appealed.").wantNot("<textarea")
+
+	page := "/moderation/case?of=post:" + id
+	mona.get("/moderation/reports").want(200, "Appeal")
+	mona.get(page).want(200, "Appeal", "It &lt;b&gt;was&lt;/b&gt; a quote.", "@author")
+	mona.send("/moderation/take", "of", target).want(303)
+	mona.get(page).want(200, `value="unhide"`, `value="dismiss"`)
+	mona.send("/moderation/decide", "of", target, "report", "1", "action", "dismiss", "message", "A quote is fine elsewhere.").want(303)
+	author.get("/notifications").want(200, "The decision stands:", "A quote is fine elsewhere.")
+
+	author.send("/appeal", "of", target, "text", "Please look again.").want(303)
+	mona.send("/moderation/take", "of", target).want(303)
+	mona.send("/moderation/decide", "of", target, "report", "1", "action", "unhide").want(303, "decided=unhide")
+	author.get("/notifications").want(200, "A moderator made your post visible again.").wantNot("/appeal")
+	reader.get(path).want(200, "the text")
+
+	person := audit.UserTarget(s.user("author").ID)
+	mona.send("/moderation/decide", "of", person, "action", "limit", "message", "Too much.").want(303)
+	account := view.AppealPath(person)
+	author.get("/u/author").want(200, `href="`+account+`"`)
+	author.get("/notifications").want(200, `href="`+account+`"`)
+	reader.get("/u/author").want(200).wantNot("/appeal")
+	author.send("/appeal", "of", person, "text", "I write less now.").want(303, "/u/author")
+	mona.send("/moderation/take", "of", person).want(303)
+	mona.get("/moderation/case?of="+person).want(200, `value="restore"`)
+	mona.send("/moderation/decide", "of", person, "report", "1", "action", "restore").want(303)
+	author.get("/u/author").want(200).wantNot("/appeal")
 }
 
 // Moderators still see a reported post, with its text, after its author has deleted it. Users who

@@ -5,7 +5,9 @@ import (
 	"net/http"
 	"strconv"
 
+	"retwis/internal/i18n"
 	"retwis/internal/social"
+	"retwis/internal/social/audit"
 	"retwis/internal/social/moderation"
 	"retwis/internal/social/site"
 	"retwis/internal/social/timeline"
@@ -148,4 +150,48 @@ func renderReport(req *request.Request, status int, form view.ReportForm) error 
 	}
 	form.Rules, form.RulesVersion = req.Info.Rules(), req.Info.Version(site.Rules)
 	return req.Render(status, view.ReportPage(req.Frame(title), form))
+}
+
+// appealForm asks why a decision about the user should change.
+func (h *handlers) appealForm(req *request.Request) error {
+	return h.showAppeal(req, http.StatusOK, view.AppealForm{Target: req.R.FormValue("of")})
+}
+
+func (h *handlers) showAppeal(req *request.Request, status int, form view.AppealForm) error {
+	var err error
+	if form.Open, err = h.app.Reports.HasAppealed(req.Ctx, req.User, form.Target); err != nil {
+		return nothingToAppeal(err)
+	}
+	form.Back = req.ReturnTo(appealed(req, form.Target))
+	req.NoIndex()
+	return req.Render(status, view.AppealPage(req.Frame(req.T("Appeal a decision")), form))
+}
+
+func (h *handlers) appeal(req *request.Request) error {
+	form := view.AppealForm{Target: req.R.PostFormValue("of"), Text: req.R.PostFormValue("text")}
+	if err := h.app.Reports.Appeal(req.Ctx, req.User, form.Target, form.Text); err != nil {
+		return req.Retry(nothingToAppeal(err), func(_, problem string) error {
+			form.Problem = problem
+			return h.showAppeal(req, http.StatusUnprocessableEntity, form)
+		})
+	}
+	req.LogSecurity("appeal", req.User)
+	req.Tell("appealed", "")
+	return req.Changed(appealed(req, form.Target))
+}
+
+// appealed returns the page that shows the decision about a target: the user's post or profile.
+func appealed(req *request.Request, target string) string {
+	if _, post := audit.ParseTarget(target); post != 0 {
+		return view.PathOf(req.User.Name, post)
+	}
+	return view.ProfilePath(req.User.Name)
+}
+
+// nothingToAppeal explains ErrNotFound.
+func nothingToAppeal(err error) error {
+	if errors.Is(err, social.ErrNotFound) {
+		return &request.Error{Status: http.StatusNotFound, Detail: i18n.T("This decision is no longer in effect."), Cause: err}
+	}
+	return err
 }

@@ -161,6 +161,8 @@ func (s *Server) routes() []route {
 	t.add("POST /u/{name}/lists", login(limited(limits.Follow, h.chooseLists)), "/u/{name}")
 	t.add("GET /u/{name}/report", login(h.reportUserForm))
 	t.add("POST /u/{name}/report", login(limited(limits.Report, h.reportUser)), "/u/{name}")
+	t.add("GET /appeal", login(h.appealForm))
+	t.add("POST /appeal", login(limited(limits.Report, h.appeal)))
 
 	// Lists of people and saved searches, which are private.
 	t.add("GET /lists", login(h.listsPage))

@@ -145,6 +145,8 @@ var walks = map[string]walk{
 	"POST /searches/delete":            {"/searches/delete", "q walk", signedIn(303)},
 	"GET /u/{name}/report":             {"/u/author/report", "", signedIn(200)},
 	"POST /u/{name}/report":            {"/u/author/report", "kind spam", [walkers]int{303, 200, 200, 400}},
+	"GET /appeal":                      {"/appeal?of=post:{id}", "", signedIn(404)}, // by the author of a hidden post, see TestAppeal
+	"POST /appeal":                     {"/appeal", "of post:{id} text why", signedIn(404)},
 	"GET /u/{name}/{id}/report":        {"/u/author/{id}/report", "", signedIn(200)},
 	"POST /u/{name}/{id}/report":       {"/u/author/{id}/report", "kind spam", [walkers]int{303, 200, 200, 400}},
 	"GET /moderation":                  {"/moderation", "", everybody(404)}, // for moderators, see TestModeration

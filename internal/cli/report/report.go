@@ -277,13 +277,16 @@ func newDecide(env shell.Env) *cobra.Command {
 		Use: "decide [flags] TARGET ACTION", Short: "Decide about a report, and close it", Args: shell.Arguments(2, 2, ""),
 		Long: `Decides about the report about TARGET, and closes it. ACTION is one of
 
-  dismiss   nothing is wrong
+  dismiss   nothing is wrong; or, for an appeal, the decision stands
   hide      hide the post from everybody except its author and moderators
+  unhide    show the post again
   delete    delete the post
   limit     public lists no longer show the person
   suspend   the person cannot log in, and only moderators see what they wrote
+  restore   end the limit or the suspension
 
-If a post was reported, limit and suspend are about its author.`,
+If a post was reported, limit, suspend and restore are about its author. The kind of a
+report by which a person appeals against a decision is "appeal".`,
 		Example: `  retwis report decide post:12 hide --message 'No advertising, please.'
   retwis report decide user:7 suspend --for 168h --note 'the third time'`,
 		ValidArgsFunction: shell.CompleteArgument(1, moderation.ReportActions...),

@@ -53,9 +53,8 @@ func (m *Service) HidePost(ctx context.Context, actor social.Actor, post int64, 
 
 // hidePost implements HidePost; see decideOnPost for changed.
 func (m *Service) hidePost(ctx context.Context, actor social.Actor, post int64, message, note string) (changed bool, err error) {
-	message, err = social.CleanNote(message)
-	if err != nil {
-		return false, social.Invalid("message", "Use at most 1,000 characters.")
+	if message, err = cleanMessage(message); err != nil {
+		return false, err
 	}
 	return m.decideOnPost(ctx, postDecision{
 		actor: actor, action: "hide", post: post, message: message, note: note,
@@ -66,21 +65,21 @@ func (m *Service) hidePost(ctx context.Context, actor social.Actor, post int64, 
 
 // UnhidePost shows a hidden post again; see HidePost.
 func (m *Service) UnhidePost(ctx context.Context, actor social.Actor, post int64, note string) error {
-	return m.unhidePost(ctx, actor, post, "", note)
+	_, err := m.unhidePost(ctx, actor, post, "", note)
+	return err
 }
 
-// unhidePost is UnhidePost with a message for the author, which only the notification contains.
-func (m *Service) unhidePost(ctx context.Context, actor social.Actor, post int64, message, note string) error {
-	message, err := social.CleanNote(message)
-	if err != nil {
-		return social.Invalid("message", "Use at most 1,000 characters.")
+// unhidePost is UnhidePost with a message for the author, which only the notification contains; see
+// decideOnPost for changed.
+func (m *Service) unhidePost(ctx context.Context, actor social.Actor, post int64, message, note string) (changed bool, err error) {
+	if message, err = cleanMessage(message); err != nil {
+		return false, err
 	}
-	_, err = m.decideOnPost(ctx, postDecision{
+	return m.decideOnPost(ctx, postDecision{
 		actor: actor, action: "unhide", post: post, message: message, note: note,
 		isDone: func(p *timeline.View) bool { return p.Hidden.IsZero() },
 		do:     func() (bool, error) { return m.setHidden(ctx, post, "") },
 	})
-	return err
 }
 
 // RemovePost deletes a post; see HidePost and Delete.
@@ -90,9 +89,9 @@ func (m *Service) RemovePost(ctx context.Context, actor social.Actor, post int64
 
 // removePost is RemovePost with a message for the author.
 func (m *Service) removePost(ctx context.Context, actor social.Actor, post int64, message, note string) error {
-	message, err := social.CleanNote(message)
+	message, err := cleanMessage(message)
 	if err != nil {
-		return social.Invalid("message", "Use at most 1,000 characters.")
+		return err
 	}
 	_, err = m.decideOnPost(ctx, postDecision{
 		actor: actor, action: "delete", post: post, message: message, note: note,
@@ -103,6 +102,15 @@ func (m *Service) removePost(ctx context.Context, actor social.Actor, post int64
 		},
 	})
 	return err
+}
+
+// cleanMessage returns a message to a person as it is stored, or *InvalidError if it is too long.
+func cleanMessage(message string) (string, error) {
+	message, err := social.CleanNote(message)
+	if err != nil {
+		return "", social.Invalid("message", "Use at most 1,000 characters.")
+	}
+	return message, nil
 }
 
 // postDecision is an actor's decision about a post.

@@ -208,6 +208,15 @@ func (s *reportStore) Case(ctx context.Context, target string) (storedCase, erro
 	return c, nil
 }
 
+// HasReported reports whether a person has an open report about a target. One round trip.
+func (s *reportStore) HasReported(ctx context.Context, target string, by int64) (bool, error) {
+	found, err := s.client.Do(ctx, s.client.B().Hexists().Key(storage.ReportKey(target)).Field("by:"+storage.Itoa(by)).Build()).AsBool()
+	if err != nil {
+		return false, fmt.Errorf("report: %w", err)
+	}
+	return found, nil
+}
+
 // parseTexts parses the field `texts` of a case; it returns none if the field is damaged.
 func parseTexts(field string) []ReportedText {
 	var stored []string

@@ -42,7 +42,7 @@ const RuleKind = "rule"
 
 // Reason is why somebody reports a post or a person.
 type Reason struct {
-	Kind string // one of ReportKinds, or RuleKind
+	Kind string // one of ReportKinds, RuleKind or AppealKind
 	Rule Rule   // only for RuleKind
 	Text string // added by the reporter, at most MaxReportText characters
 }
@@ -67,8 +67,11 @@ func (r Rule) String() string {
 
 // KindLabel returns the text of a kind of report.
 func KindLabel(name string) i18n.Message {
-	if name == RuleKind {
+	switch name {
+	case RuleKind:
 		return i18n.T("Breaks a rule")
+	case AppealKind:
+		return i18n.T("Appeal")
 	}
 	for _, kind := range ReportKinds {
 		if kind.Name == name {
@@ -246,17 +249,29 @@ func (reason Reason) checked(reporter social.User) (Reason, error) {
 	default:
 		return Reason{}, social.Invalid("kind", "Choose a reason.")
 	}
-	reason.Text = strings.TrimSpace(strings.ReplaceAll(reason.Text, "\r\n", "\n"))
-	if !utf8.ValidString(reason.Text) || len(reason.Text) > social.BytesPerCharacter*MaxReportText || uniseg.GraphemeClusterCount(reason.Text) > MaxReportText {
-		return Reason{}, social.Invalid("text", "Use at most {n} characters.", MaxReportText)
+	var err error
+	reason.Text, err = cleanReportText(reason.Text)
+	return reason, err
+}
+
+// cleanReportText returns a text as it is stored, or *InvalidError if it is too long.
+func cleanReportText(text string) (string, error) {
+	text = strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
+	if !utf8.ValidString(text) || len(text) > social.BytesPerCharacter*MaxReportText || uniseg.GraphemeClusterCount(text) > MaxReportText {
+		return "", social.Invalid("text", "Use at most {n} characters.", MaxReportText)
 	}
-	return reason, nil
+	return text, nil
 }
 
 func (r *Reports) add(ctx context.Context, reporter social.User, n newReport, reason Reason) error {
 	if n.about == reporter.ID {
 		return social.Invalid("target", "You can't report yourself.")
 	}
+	return r.file(ctx, reporter, n, reason)
+}
+
+// file stores a report.
+func (r *Reports) file(ctx context.Context, reporter social.User, n newReport, reason Reason) error {
 	roles, err := r.m.Users.Roles(ctx, n.about)
 	if err != nil {
 		return err
@@ -435,13 +450,12 @@ type ReportDecision struct {
 	Until   time.Time // when a limit or a suspension expires; zero for no end
 }
 
-// ReportActions are the actions of a ReportDecision. "hide" and "delete" are only for a report
-// about a post; "limit" and "suspend" are about the person, or the author of the post.
-var ReportActions = []string{"dismiss", "hide", "delete", "limit", "suspend"}
+// ReportActions are the actions of a ReportDecision. "hide", "unhide" and "delete" are only for a
+// post; "limit", "suspend" and "restore" are about the person, or the author of the post.
+var ReportActions = []string{"dismiss", "hide", "unhide", "delete", "limit", "suspend", "restore"}
 
 // Decide carries out a decision about a target without a report: an action of ReportActions except
-// "dismiss", or "restore" for a person and "unhide" for a post. See SetStanding and HidePost for
-// its errors.
+// "dismiss". See SetStanding and HidePost for its errors.
 func (r *Reports) Decide(ctx context.Context, actor social.Actor, target string, d ReportDecision) error {
 	if d.Action == "dismiss" {
 		return social.Invalid("action", "Choose what to do.")
@@ -457,14 +471,18 @@ func (r *Reports) Decide(ctx context.Context, actor social.Actor, target string,
 	return err
 }
 
-// DecideReport carries out a moderator's decision about a report that they hold, and closes it; the
-// reporters are notified. If the moderator does not hold the report, or no longer holds it,
+// DecideReport carries out a moderator's decision about a report that they hold, and closes it. The
+// reporters are notified, and a person who has appealed also if nothing changes. If the moderator does not hold the report, or no longer holds it,
 // DecideReport returns ErrReportNotHeld and does nothing. An operator need not take the report
 // first, unless a moderator holds it. Hiding or deleting a post that is gone closes the report. It
 // can be repeated.
 func (r *Reports) DecideReport(ctx context.Context, actor social.Actor, target string, d ReportDecision) error {
 	if !slices.Contains(ReportActions, d.Action) {
 		return social.Invalid("action", "Choose what to do.")
+	}
+	var err error
+	if d.Message, err = cleanMessage(d.Message); err != nil {
+		return err
 	}
 	if actor == social.Operator {
 		if _, err := r.store.TakeTarget(ctx, target, actor.String()); err != nil {
@@ -481,10 +499,13 @@ func (r *Reports) DecideReport(ctx context.Context, actor social.Actor, target s
 		return err
 	}
 	changed, err := r.decide(ctx, actor, target, s.Person, d)
-	outcome := d.Action
-	if errors.Is(err, social.ErrNotFound) && (d.Action == "hide" || d.Action == "delete") {
+	outcome, stands := d.Action, !changed
+	switch {
+	case errors.Is(err, social.ErrNotFound) && slices.Contains(postActions, d.Action):
 		// The post is gone: somebody has deleted it, or an earlier attempt did.
-		changed, outcome, err = false, "delete", nil
+		outcome, changed, stands, err = "delete", false, false, nil
+	case d.Action == "unhide" || d.Action == "restore":
+		outcome, stands = "dismiss", false
 	}
 	if err == nil && !changed { // closing the report without a change is a decision too
 		err = r.m.Audit.Add(ctx, audit.Entry{Actor: actor, Action: d.Action, Target: target, Person: s.Person.ID, Note: d.Note})
@@ -497,10 +518,16 @@ func (r *Reports) DecideReport(ctx context.Context, actor social.Actor, target s
 		return err
 	}
 	_, post := audit.ParseTarget(target)
-	reporters = slices.DeleteFunc(reporters, func(uid int64) bool { return social.Actor(uid) == actor })
-	r.m.Notices.NotifyDecision(ctx, notify.Decision{Action: outcome, Person: s.Person.ID, Post: post}, reporters...)
+	others := slices.DeleteFunc(slices.Clone(reporters), func(uid int64) bool { return social.Actor(uid) == actor || uid == s.Person.ID })
+	r.m.Notices.NotifyDecision(ctx, notify.Decision{Action: outcome, Person: s.Person.ID, Post: post}, others...)
+	if stands && slices.Contains(reporters, s.Person.ID) { // they have appealed, and nothing else tells them
+		r.m.Notices.NotifyDecision(ctx, notify.Decision{Action: "dismiss", Person: s.Person.ID, Post: post, Reason: d.Message}, s.Person.ID)
+	}
 	return nil
 }
+
+// postActions are the actions of a decision about a post.
+var postActions = []string{"hide", "unhide", "delete"}
 
 // decide carries out a decision. changed is false if the decision had no effect; then it is not in
 // the audit log.
@@ -520,7 +547,7 @@ func (r *Reports) decide(ctx context.Context, actor social.Actor, target string,
 	case "hide":
 		return r.m.hidePost(ctx, actor, post, d.Message, d.Note)
 	case "unhide":
-		return true, r.m.unhidePost(ctx, actor, post, d.Message, d.Note)
+		return r.m.unhidePost(ctx, actor, post, d.Message, d.Note)
 	case "delete":
 		return true, r.m.removePost(ctx, actor, post, d.Message, d.Note)
 	}

@@ -65,9 +65,9 @@ func (m *Service) changeStanding(ctx context.Context, actor social.Actor, uid in
 	if !change.Until.IsZero() && change.Until.Unix() <= m.Now().Unix() {
 		return false, social.Invalid("until", "Choose an end date in the future.")
 	}
-	message, err := social.CleanNote(change.Message)
+	message, err := cleanMessage(change.Message)
 	if err != nil {
-		return false, social.Invalid("message", "Use at most 1,000 characters.")
+		return false, err
 	}
 	kept := message // with the standing
 	if change.Standing == social.Good {

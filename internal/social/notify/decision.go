@@ -103,6 +103,7 @@ type decisionText struct{ withoutReason, withReason i18n.Message }
 
 // personTexts are the texts for the person whom a decision is about, by action.
 var personTexts = map[string]decisionText{
+	"dismiss": {i18n.T("A moderator looked at your appeal. The decision stands."), i18n.T("A moderator looked at your appeal. The decision stands:")},
 	"hide":    {i18n.T("A moderator hid your post."), i18n.T("A moderator hid your post:")},
 	"unhide":  {i18n.T("A moderator made your post visible again."), i18n.T("A moderator made your post visible again:")},
 	"delete":  {i18n.T("A moderator deleted your post."), i18n.T("A moderator deleted your post:")},

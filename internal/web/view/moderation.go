@@ -33,6 +33,15 @@ type ReportForm struct {
 	MayMute, MayBlock bool // offered after the report is sent, unless already done
 }
 
+// AppealForm is the form for an appeal, filled in with rejected input.
+type AppealForm struct {
+	Target  string // what the decision is about
+	Back    string
+	Text    string
+	Problem string
+	Open    bool // an appeal is open already
+}
+
 // Addresses of moderation pages, for links from other pages.
 const (
 	ModerationPath = "/moderation"

@@ -54,6 +54,9 @@ func (c Case) otherTexts() []moderation.ReportedText {
 // recent is how long a decision counts as recent.
 const recent = 30 * 24 * time.Hour
 
+// restrictions are the decisions that a case counts.
+var restrictions = []string{"hide", "delete", "limit", "suspend"}
+
 // facts returns what is known about the person, other than when they joined.
 func (c Case) facts(now time.Time) []i18n.Message {
 	all := []i18n.Message{
@@ -64,7 +67,7 @@ func (c Case) facts(now time.Time) []i18n.Message {
 	}
 	decided, limited := int64(0), int64(0)
 	for _, e := range c.History {
-		if now.Sub(e.Time) < recent && slices.Contains(moderation.ReportActions, e.Action) {
+		if now.Sub(e.Time) < recent && slices.Contains(restrictions, e.Action) {
 			decided++
 		}
 		if e.Action == "limit" || e.Action == "suspend" {
@@ -132,7 +135,7 @@ func choicesOf(view Case) []choice {
 	if view.Post != nil {
 		if view.Post.Hidden.IsZero() {
 			all = append(all, choice{"hide", i18n.T("Hide post"), i18n.T("Only its author and moderators see it")})
-		} else if !view.Taken {
+		} else {
 			all = append(all, choice{"unhide", i18n.T("Show post again"), i18n.Message{}})
 		}
 		all = append(all, choice{"delete", i18n.T("Delete post"), i18n.T("This can't be undone")})
@@ -140,7 +143,7 @@ func choicesOf(view Case) []choice {
 	all = append(all,
 		choice{"limit", i18n.T("Limit"), i18n.T("Leave out of public timelines, trends and suggestions")},
 		choice{"suspend", i18n.T("Suspend"), i18n.T("Can't log in, posts hidden")})
-	if view.Info.Standing != social.Good && !view.Taken {
+	if view.Info.Standing != social.Good {
 		all = append(all, choice{"restore", i18n.T("Restore"), i18n.T("Ends the limit or the suspension")})
 	}
 	return all

@@ -4,6 +4,7 @@ import (
 	"net/url"
 
 	"retwis/internal/i18n"
+	"retwis/internal/social/audit"
 	"retwis/internal/social/notify"
 )
 
@@ -24,6 +25,20 @@ type Alert struct {
 	Follower Person // latest follower, if the notification is about follows
 	Post     Posts  // for a reply or a mention
 	Contact  string // link to the moderators, for a decision about the viewer; empty for none
+}
+
+// appealable returns the target of a decision about the viewer that can be appealed, or an empty
+// string.
+func (a Alert) appealable() string {
+	switch {
+	case a.Kind != notify.Decided || !a.Own:
+		return ""
+	case a.Action == "hide" && a.Group.Post != nil && !a.Group.Post.Post.Hidden.IsZero():
+		return audit.PostTarget(a.Group.Post.Post.ID)
+	case a.Action == "limit":
+		return audit.UserTarget(a.Actors[0].ID)
+	}
+	return ""
 }
 
 // IsAnswered reports whether a notification shows a post to which the viewer may reply.

@@ -33,6 +33,9 @@ func TagPath(tag string) string { return "/tag/" + url.PathEscape(tag) }
 // CasePath returns the address of the moderators' page about a post or a person.
 func CasePath(target string) string { return "/moderation/case?of=" + url.QueryEscape(target) }
 
+// AppealPath is the address of the form for an appeal against a decision about a target.
+func AppealPath(target string) string { return "/appeal?of=" + url.QueryEscape(target) }
+
 // SecurityPath is the address of the settings page for passwords, codes and sessions.
 const SecurityPath = "/settings/security"
 
