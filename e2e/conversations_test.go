@@ -346,6 +346,7 @@ func (c conversation) profile(t *testing.T) {
 	if got := c.ada.texts(".post .body"); !slices.Contains(got, "First post, now better") {
 		t.Errorf("after following, the home timeline shows %q, want the post by ben", got)
 	}
+	c.unfollowInMenu()
 	c.ben.open("/notifications")
 	if got := strings.Join(c.ben.texts(".alert.follow .what"), ""); !strings.Contains(got, "ada followed you") {
 		t.Errorf("ben's notifications are %q, want the follow by ada", got)
@@ -358,6 +359,24 @@ func (c conversation) profile(t *testing.T) {
 	if c.ben.has(`input[value="like"]:checked`) {
 		t.Error("the notifications of likes are still on")
 	}
+}
+
+// unfollowInMenu unfollows the author of a post in the menu of the post, and follows them again.
+func (c conversation) unfollowInMenu() {
+	c.press(c.ada, `.post:has(.name[href="/u/ben"]) .more-link`)
+	c.press(c.ada, `.unfollow`)
+	if c.scripts {
+		c.ada.until("a toast confirms it", func() bool { return slices.Contains(c.ada.texts(".toast"), "Unfollowed") })
+		c.ada.wantPath("/home")
+		c.ada.run(chromedp.Click(chromedp.CSS(`.post:has(.name[href="/u/ben"]) .menu > summary`)))
+		c.ada.wantTexts(`.post:has(.name[href="/u/ben"]) .unfollow:not([hidden])`)
+	} else {
+		c.ada.wantPath("/u/ben/1")
+		c.ada.click(".post .more-link")
+		c.ada.wantTexts(".unfollow")
+	}
+	c.ada.open("/u/ben")
+	c.ada.submit(`form[action="/u/ben/follow"]`)
 }
 
 // muteAndBlock mutes and blocks a user, and checks that the posts of the user are hidden.

@@ -66,9 +66,9 @@ document.addEventListener("submit", (event) => {
     button?.removeAttribute("aria-busy");
   }, 5000);
   if (form.matches(".post-actions")) react(event);
-  if (followed(form) && !form.closest(".profile")) {
+  if (form.matches(".follow") && followed(form.action) && !form.closest(".profile")) {
     event.preventDefault();
-    follow(form);
+    follow(form.action, button).finally(() => delete form.dataset.sent);
   }
 });
 addEventListener("pageshow", (event) => {
@@ -117,6 +117,13 @@ function react(event) {
   const button = event.submitter;
   const post = event.target.closest(".post");
   const address = button?.formAction;
+  if (button?.matches(".unfollow")) {
+    event.preventDefault();
+    delete event.target.dataset.sent;
+    button.closest("details")?.removeAttribute("open");
+    follow(address, button, problem); // visibly: the post stays as it is
+    return;
+  }
   if (!post || !address || !actions[nameOf(address)]) return; // left to the browser
   event.preventDefault();
   const id = post.dataset.id;
@@ -184,35 +191,37 @@ function replacePost(old, now) {
   }
 }
 
-// followed returns the path of the person or tag that a form follows or unfollows.
-const followed = (form) => form.matches(".follow") && new URL(form.action).pathname.match(/^(\/(?:u|tag)\/[^/]+)\/(?:un)?follow$/)?.[1];
+// followed returns the path of the person or tag that is followed or unfollowed at an address.
+const followed = (address) => new URL(address).pathname.match(/^(\/(?:u|tag)\/[^/]+)\/(?:un)?follow$/)?.[1];
 
-// follow follows or unfollows a person in a list in place: it takes the button from the person's
-// page.
-async function follow(form) {
-  const path = followed(form);
-  const button = form.querySelector("button");
-  button.setAttribute("aria-busy", "true");
+// follow follows or unfollows a person or a tag in place: it takes the buttons from the page of the
+// person. say tells the result.
+async function follow(address, pressed, say = announce) {
+  const path = followed(address);
+  pressed.setAttribute("aria-busy", "true");
   try {
-    const [response, page] = await load(form.action, { method: "POST", body: new URLSearchParams({ back: path }) });
-    const now = [...page.querySelectorAll("form.follow")].find((other) => followed(other) === path);
+    const [response, page] = await load(address, { method: "POST", body: new URLSearchParams({ back: path }) });
+    const now = [...page.querySelectorAll("form.follow")].find((form) => followed(form.action) === path);
     if (response.status === 429) {
       problem(refusal(page));
     } else if (!response.ok || !now) {
       location.href = response.url; // the log-in, or an error page
     } else {
-      for (const old of document.querySelectorAll("form.follow")) {
-        if (followed(old) === path) replaceFollow(old, now);
-      }
       const follows = now.action.endsWith("/unfollow");
-      announce(follows ? t("Following") : t("Unfollowed"));
+      for (const old of document.querySelectorAll("form.follow")) {
+        if (followed(old.action) === path) replaceFollow(old, now);
+      }
+      for (const menu of document.querySelectorAll(`.more-link[href^="${CSS.escape(path)}/"]`)) menu.toggleAttribute("data-follows", follows);
+      for (const button of document.querySelectorAll(".unfollow")) {
+        if (followed(button.formAction) === path) button.hidden = !follows;
+      }
+      say(follows ? t("Following") : t("Unfollowed"));
       document.dispatchEvent(new CustomEvent("followed", { detail: follows ? 1 : -1 }));
     }
   } catch {
     problem(noConnection);
   }
-  button.removeAttribute("aria-busy");
-  delete form.dataset.sent;
+  pressed.removeAttribute("aria-busy");
 }
 
 // Older posts are added below the list, so that the place is kept, also when the back button leads
@@ -317,7 +326,8 @@ function openMenu(link, menus) {
   for (const attribute of ["href", "formaction"]) {
     for (const one of items.querySelectorAll(`[${attribute}]:not(use)`)) one.setAttribute(attribute, fill(one.getAttribute(attribute)));
   }
-  for (const one of items.querySelectorAll("a")) one.lastChild.data = one.lastChild.data.replace("@-", `@${name}`);
+  for (const one of items.querySelectorAll("a, button")) one.lastChild.data = one.lastChild.data.replace("@-", `@${name}`);
+  if (!("follows" in link.dataset)) items.querySelector(".unfollow")?.remove();
   const summary = element("summary", { className: link.className });
   summary.setAttribute("aria-label", link.getAttribute("aria-label"));
   summary.append(...link.childNodes);

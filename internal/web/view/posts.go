@@ -35,7 +35,8 @@ type fragment struct {
 
 	repost, like, save [2][]byte // without and with the viewer's mark
 	signedOut          []byte    // replaces the buttons for visitors
-	tail               []byte    // everything after the buttons
+	tail               []byte    // everything after the buttons, beginning with moreLink
+	moreEnd            int       // in tail: the end of the first attribute of moreLink
 
 	repostLine []byte // for a repost, whose other fields are empty
 }
@@ -129,6 +130,7 @@ func newFragment(p social.Post, l *i18n.Language, old *fragment) *fragment {
 		f.save[i] = bytesOf(ctx, actionButton(saveAction, path, done, 0))
 	}
 	f.tail = append(bytesOf(ctx, moreLink(path)), end...)
+	f.moreEnd = bytes.Index(f.tail, []byte(" href="))
 	f.signedOut = bytesOf(ctx, signedOutActions(path, p.Counts))
 	return f
 }
@@ -329,8 +331,17 @@ func (p Posts) writePost(l *i18n.Language, item *timeline.Item, write func([]byt
 	write(f.repost[bit(item.Marks, social.MarkReposted)])
 	write(f.like[bit(item.Marks, social.MarkLiked)])
 	write(f.save[bit(item.Marks, social.MarkSaved)])
-	write(f.tail)
+	if p.viewer.Following.Has(item.Post.Author.ID) {
+		write(f.tail[:f.moreEnd])
+		write(followsAuthor)
+		write(f.tail[f.moreEnd:])
+	} else {
+		write(f.tail)
+	}
 }
+
+// followsAuthor tells the script for menus that the viewer follows the author.
+var followsAuthor = []byte(" data-follows")
 
 // marked writes a post up to the buttons that differ between viewers, with highlights in its text.
 func (p Posts) marked(l *i18n.Language, item *timeline.Item, f *fragment, write func([]byte)) {
