@@ -67,7 +67,7 @@ func caseMessage(req *request.Request, c view.Case) string {
 		return req.Language.Say(view.RuleMessage(moderation.Rule{Number: n, Text: c.Rules[n-1]}))
 	}
 	for _, report := range c.Reports {
-		if report.Rule.Number != 0 {
+		if report.Rule.Number != 0 && !c.HasAppeal() {
 			return req.Language.Say(view.RuleMessage(report.Rule))
 		}
 	}
@@ -145,6 +145,7 @@ func (h *handlers) decideReport(req *request.Request) error {
 	target := req.R.PostFormValue("of")
 	d := moderation.ReportDecision{
 		Action: req.R.PostFormValue("action"), Message: req.R.PostFormValue("message"), Note: req.R.PostFormValue("note"),
+		Heard: req.R.PostFormValue("heard") != "",
 	}
 	var err error
 	if d.Action == "limit" || d.Action == "suspend" {

@@ -138,19 +138,20 @@ func TestAppeal(t *testing.T) {
 	author.send("/appeal", "of", target, "text", " ").want(422, "Say why the decision should change.")
 	author.send("/appeal", "of", target, "text", "It <b>was</b> a quote.").want(303, path)
 	author.get(path).want(200, "Appeal sent.")
-	author.get(form).want(200, "You&#39;ve appealed.").wantNot("<textarea")
+	author.get(form).want(200, "Your appeal is waiting for a moderator.").wantNot("<textarea")
 
 	page := "/moderation/case?of=post:" + id
 	mona.get("/moderation/reports").want(200, "Appeal")
 	mona.get(page).want(200, "Appeal", "It &lt;b&gt;was&lt;/b&gt; a quote.", "@author")
 	mona.send("/moderation/take", "of", target).want(303)
-	mona.get(page).want(200, `value="unhide"`, `value="dismiss"`)
-	mona.send("/moderation/decide", "of", target, "report", "1", "action", "dismiss", "message", "A quote is fine elsewhere.").want(303)
+	mona.get(page).want(200, `value="unhide"`, `value="dismiss"`, "Keep the decision", `name="heard"`)
+	mona.send("/moderation/decide", "of", target, "report", "1", "action", "dismiss").want(422, "@author has appealed. Read the appeal before you decide.", `name="heard"`)
+	mona.send("/moderation/decide", "of", target, "report", "1", "heard", "1", "action", "dismiss", "message", "A quote is fine elsewhere.").want(303)
 	author.get("/notifications").want(200, "The decision stands:", "A quote is fine elsewhere.")
 
 	author.send("/appeal", "of", target, "text", "Please look again.").want(303)
 	mona.send("/moderation/take", "of", target).want(303)
-	mona.send("/moderation/decide", "of", target, "report", "1", "action", "unhide").want(303, "decided=unhide")
+	mona.send("/moderation/decide", "of", target, "report", "1", "heard", "1", "action", "unhide").want(303, "decided=unhide")
 	author.get("/notifications").want(200, "A moderator made your post visible again.").wantNot("/appeal")
 	reader.get(path).want(200, "the text")
 
@@ -163,7 +164,7 @@ func TestAppeal(t *testing.T) {
 	author.send("/appeal", "of", person, "text", "I write less now.").want(303, "/u/author")
 	mona.send("/moderation/take", "of", person).want(303)
 	mona.get("/moderation/case?of="+person).want(200, `value="restore"`)
-	mona.send("/moderation/decide", "of", person, "report", "1", "action", "restore").want(303)
+	mona.send("/moderation/decide", "of", person, "report", "1", "heard", "1", "action", "restore").want(303)
 	author.get("/u/author").want(200).wantNot("/appeal")
 }
 

@@ -177,7 +177,7 @@ func (h *handlers) appeal(req *request.Request) error {
 	}
 	req.LogSecurity("appeal", req.User)
 	req.Tell("appealed", "")
-	return req.Changed(appealed(req, form.Target))
+	return req.Changed(req.Back(appealed(req, form.Target)))
 }
 
 // appealed returns the page that shows the decision about a target: the user's post or profile.

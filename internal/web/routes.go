@@ -146,7 +146,7 @@ func (s *Server) routes() []route {
 	t.add("GET /u/{name}/followers", h.profilePeople("followers", app.Follows.Followers))
 	t.add("GET /u/{name}/following", h.profilePeople("following", app.Follows.Following))
 	t.add("POST /u/{name}/follow", login(limited(limits.Follow, h.relate("", app.Follows.Follow))), "/u/{name}")
-	t.add("POST /u/{name}/unfollow", login(limited(limits.Follow, h.relate("", app.Follows.Unfollow))), "/u/{name}")
+	t.add("POST /u/{name}/unfollow", login(limited(limits.Follow, h.relate("unfollowed", app.Follows.Unfollow))), "/u/{name}")
 	t.add("GET /u/{name}/mute", login(h.relationForm("mute")))
 	t.add("POST /u/{name}/mute", login(limited(limits.Follow, h.relateUntil("muted", app.Relations.Mute))))
 	t.add("POST /u/{name}/unmute", login(limited(limits.Follow, h.relate("unmuted", app.Relations.Unmute))), "/u/{name}")

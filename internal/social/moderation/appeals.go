@@ -5,6 +5,7 @@ import (
 
 	"retwis/internal/social"
 	"retwis/internal/social/audit"
+	"retwis/internal/social/notify"
 )
 
 // AppealKind is the kind of a report by which a person asks moderators to look again at a decision
@@ -47,7 +48,7 @@ func (r *Reports) appealable(ctx context.Context, user social.User, target strin
 	case user.ID == 0:
 		return ReportedText{}, social.ErrNoSession
 	case uid == user.ID:
-		rec, err := r.m.Users.Record(ctx, uid)
+		rec, err := r.m.Users.Record(social.WithFresh(ctx), uid)
 		if err == nil && rec.User.Standing != social.Limited {
 			err = social.ErrNotFound
 		}
@@ -62,4 +63,23 @@ func (r *Reports) appealable(ctx context.Context, user social.User, target strin
 		}
 	}
 	return ReportedText{}, social.ErrNotFound
+}
+
+// refuseUnheard returns *InvalidError if the person whom a case is about has an open appeal.
+func (r *Reports) refuseUnheard(ctx context.Context, person social.User, target string) error {
+	appealed, err := r.store.HasReported(ctx, target, person.ID)
+	if err == nil && appealed {
+		err = social.Invalid("appeal", "@{name} has appealed. Read the appeal before you decide.", person.Name)
+	}
+	return err
+}
+
+// answerAppeal tells a person that the decision against which they have appealed stands, if it is
+// still in effect.
+func (r *Reports) answerAppeal(ctx context.Context, person social.User, target, message string) {
+	if _, err := r.appealable(ctx, person, target); err != nil {
+		return
+	}
+	_, post := audit.ParseTarget(target)
+	r.m.Notices.NotifyDecision(ctx, notify.Decision{Action: "dismiss", Person: person.ID, Post: post, Reason: message}, person.ID)
 }

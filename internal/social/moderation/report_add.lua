@@ -20,7 +20,8 @@ redis.call('HSETNX', KEYS[1], 'texts', '')
 redis.call('ZADD', KEYS[2], 'NX', ARGV[4], ARGV[1])
 local case = redis.call('HMGET', KEYS[1], 'staff', 'texts')
 local staff = case[1] == '1' and 1 or 0
-if redis.call('HLEN', KEYS[1]) >= ARGV[6] + 3 or redis.call('HSETNX', KEYS[1], 'by:' .. ARGV[2], ARGV[3]) == 0 then
+local full = redis.call('HLEN', KEYS[1]) >= ARGV[6] + 3 and ARGV[2] ~= ARGV[7] -- an appeal is always added
+if full or redis.call('HSETNX', KEYS[1], 'by:' .. ARGV[2], ARGV[3]) == 0 then
   return {0, staff}
 end
 if ARGV[8] ~= '' then

@@ -448,6 +448,7 @@ type ReportDecision struct {
 	Message string    // for the person, at most MaxNote characters
 	Note    string    // for other moderators, at most MaxNote characters
 	Until   time.Time // when a limit or a suspension expires; zero for no end
+	Heard   bool      // the moderator has read the person's appeal; operators always have
 }
 
 // ReportActions are the actions of a ReportDecision. "hide", "unhide" and "delete" are only for a
@@ -472,10 +473,11 @@ func (r *Reports) Decide(ctx context.Context, actor social.Actor, target string,
 }
 
 // DecideReport carries out a moderator's decision about a report that they hold, and closes it. The
-// reporters are notified, and a person who has appealed also if nothing changes. If the moderator does not hold the report, or no longer holds it,
-// DecideReport returns ErrReportNotHeld and does nothing. An operator need not take the report
-// first, unless a moderator holds it. Hiding or deleting a post that is gone closes the report. It
-// can be repeated.
+// reporters are notified, and a person who has appealed also if nothing changes. If the moderator
+// does not hold the report, or no longer holds it, DecideReport returns ErrReportNotHeld and does
+// nothing. If the person has appealed and the moderator has not read that, it returns
+// *InvalidError. An operator need not take the report first, unless a moderator holds it. Hiding or
+// deleting a post that is gone closes the report. It can be repeated.
 func (r *Reports) DecideReport(ctx context.Context, actor social.Actor, target string, d ReportDecision) error {
 	if !slices.Contains(ReportActions, d.Action) {
 		return social.Invalid("action", "Choose what to do.")
@@ -495,17 +497,20 @@ func (r *Reports) DecideReport(ctx context.Context, actor social.Actor, target s
 	if err == nil {
 		err = r.m.authorize(ctx, actor, s.Person.ID)
 	}
+	if err == nil && !d.Heard && actor != social.Operator {
+		err = r.refuseUnheard(ctx, s.Person, target)
+	}
 	if err != nil {
 		return err
 	}
 	changed, err := r.decide(ctx, actor, target, s.Person, d)
-	outcome, stands := d.Action, !changed
+	outcome := d.Action
 	switch {
 	case errors.Is(err, social.ErrNotFound) && slices.Contains(postActions, d.Action):
 		// The post is gone: somebody has deleted it, or an earlier attempt did.
-		outcome, changed, stands, err = "delete", false, false, nil
+		outcome, changed, err = "delete", false, nil
 	case d.Action == "unhide" || d.Action == "restore":
-		outcome, stands = "dismiss", false
+		outcome = "dismiss"
 	}
 	if err == nil && !changed { // closing the report without a change is a decision too
 		err = r.m.Audit.Add(ctx, audit.Entry{Actor: actor, Action: d.Action, Target: target, Person: s.Person.ID, Note: d.Note})
@@ -520,8 +525,8 @@ func (r *Reports) DecideReport(ctx context.Context, actor social.Actor, target s
 	_, post := audit.ParseTarget(target)
 	others := slices.DeleteFunc(slices.Clone(reporters), func(uid int64) bool { return social.Actor(uid) == actor || uid == s.Person.ID })
 	r.m.Notices.NotifyDecision(ctx, notify.Decision{Action: outcome, Person: s.Person.ID, Post: post}, others...)
-	if stands && slices.Contains(reporters, s.Person.ID) { // they have appealed, and nothing else tells them
-		r.m.Notices.NotifyDecision(ctx, notify.Decision{Action: "dismiss", Person: s.Person.ID, Post: post, Reason: d.Message}, s.Person.ID)
+	if slices.Contains(reporters, s.Person.ID) && !(changed && slices.Contains(postActions, d.Action) == (post != 0)) {
+		r.answerAppeal(ctx, s.Person, target, d.Message)
 	}
 	return nil
 }

@@ -44,6 +44,11 @@ type Known struct {
 // maxOthers is how many other open reports a case lists.
 const maxOthers = 10
 
+// HasAppeal reports whether the person has appealed against an earlier decision.
+func (c Case) HasAppeal() bool {
+	return slices.ContainsFunc(c.Reports, func(r moderation.UserReport) bool { return r.Kind == moderation.AppealKind })
+}
+
 // otherTexts returns the reported texts that differ from the current text of the post.
 func (c Case) otherTexts() []moderation.ReportedText {
 	return slices.DeleteFunc(slices.Clone(c.Texts), func(t moderation.ReportedText) bool {
@@ -126,7 +131,10 @@ func (c choice) isFinal() bool { return c.name == "delete" || c.name == "suspend
 // choicesOf returns the possible decisions about a case.
 func choicesOf(view Case) []choice {
 	var all []choice
-	if view.Taken {
+	switch {
+	case view.Taken && view.HasAppeal():
+		all = append(all, choice{"dismiss", i18n.T("Keep the decision"), i18n.T("The person is told")})
+	case view.Taken:
 		all = append(all, choice{"dismiss", i18n.T("No action"), i18n.T("Only closes the report")})
 	}
 	if view.Person.ID == 0 {

@@ -4,6 +4,7 @@ import (
 	"net/url"
 
 	"retwis/internal/i18n"
+	"retwis/internal/social"
 	"retwis/internal/social/audit"
 	"retwis/internal/social/notify"
 )
@@ -35,7 +36,7 @@ func (a Alert) appealable() string {
 		return ""
 	case a.Action == "hide" && a.Group.Post != nil && !a.Group.Post.Post.Hidden.IsZero():
 		return audit.PostTarget(a.Group.Post.Post.ID)
-	case a.Action == "limit":
+	case a.Action == "limit" && a.Actors[0].Standing == social.Limited:
 		return audit.UserTarget(a.Actors[0].ID)
 	}
 	return ""

@@ -16,25 +16,26 @@ type Told struct{ Kind, About string }
 
 // told are the messages about what has happened, some of them about a person.
 var told = map[string]i18n.Message{
-	"posted":    i18n.T("Post published."),
-	"replied":   i18n.T("Reply sent."),
-	"edited":    i18n.T("Changes saved."),
-	"deleted":   i18n.T("Post deleted."),
-	"pinned":    i18n.T("Pinned to your profile."),
-	"unpinned":  i18n.T("No longer pinned."),
-	"muted":     i18n.T("You muted {name}."),
-	"unmuted":   i18n.T("You unmuted {name}."),
-	"blocked":   i18n.T("You blocked {name}."),
-	"unblocked": i18n.T("You unblocked {name}."),
-	"removed":   i18n.T("{name} no longer follows you."),
-	"address":   i18n.T("Welcome! We've sent you a link to confirm your email address."),
-	"noaddress": i18n.T("Welcome! Your email address wasn't saved: add it under Settings."),
-	"appealed":  i18n.T("Appeal sent. A moderator will look at it."),
-	"saved":     i18n.T("Settings saved."),
+	"posted":     i18n.T("Post published."),
+	"replied":    i18n.T("Reply sent."),
+	"edited":     i18n.T("Changes saved."),
+	"deleted":    i18n.T("Post deleted."),
+	"pinned":     i18n.T("Pinned to your profile."),
+	"unpinned":   i18n.T("No longer pinned."),
+	"muted":      i18n.T("You muted {name}."),
+	"unmuted":    i18n.T("You unmuted {name}."),
+	"blocked":    i18n.T("You blocked {name}."),
+	"unblocked":  i18n.T("You unblocked {name}."),
+	"unfollowed": i18n.T("You unfollowed {name}."),
+	"removed":    i18n.T("{name} no longer follows you."),
+	"address":    i18n.T("Welcome! We've sent you a link to confirm your email address."),
+	"noaddress":  i18n.T("Welcome! Your email address wasn't saved: add it under Settings."),
+	"appealed":   i18n.T("Appeal sent. A moderator will look at it."),
+	"saved":      i18n.T("Settings saved."),
 }
 
 // undone maps the kinds that can be undone to the last segment of the path that undoes them.
-var undone = map[string]string{"muted": "unmute", "blocked": "unblock"}
+var undone = map[string]string{"muted": "unmute", "blocked": "unblock", "unfollowed": "follow"}
 
 // IsTold reports whether kind is a kind of Told.
 func IsTold(kind string) bool { return !told[kind].IsZero() }
@@ -97,7 +98,7 @@ func toast(event Told, here string) templ.Component {
 				var templ_7745c5c3_Var2 templ.SafeURL
 				templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL("/post/" + event.About))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/told.templ`, Line: 45, Col: 51}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/told.templ`, Line: 46, Col: 51}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var2))
 				if templ_7745c5c3_Err != nil {
@@ -110,7 +111,7 @@ func toast(event Told, here string) templ.Component {
 				var templ_7745c5c3_Var3 string
 				templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(t(ctx, "View"))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/told.templ`, Line: 45, Col: 70}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/told.templ`, Line: 46, Col: 70}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 				if templ_7745c5c3_Err != nil {
@@ -128,7 +129,7 @@ func toast(event Told, here string) templ.Component {
 				var templ_7745c5c3_Var4 templ.SafeURL
 				templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(ProfilePath(event.About) + "/" + undo))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/told.templ`, Line: 47, Col: 85}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/told.templ`, Line: 48, Col: 85}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 				if templ_7745c5c3_Err != nil {
@@ -149,7 +150,7 @@ func toast(event Told, here string) templ.Component {
 				var templ_7745c5c3_Var5 string
 				templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs(t(ctx, "Undo"))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/told.templ`, Line: 49, Col: 29}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `internal/web/view/told.templ`, Line: 50, Col: 29}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 				if templ_7745c5c3_Err != nil {
