@@ -62,7 +62,8 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestMenuWidths checks that the menu fits the screen at each width and has a link to the search.
+// TestMenuWidths checks that the menu fits the screen at each width and has a link to the search,
+// and that the parts of a page do not overlap.
 func TestMenuWidths(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t, serve(t))
@@ -78,6 +79,15 @@ func TestMenuWidths(t *testing.T) {
 			}
 			if !get[bool](b, `document.querySelector('.side a[href="/search"]').checkVisibility()`) {
 				t.Errorf("%s at a width of %d has no link to the search in its menu", path, width)
+			}
+		}
+		for _, path := range []string{"/home", "/settings/profile", "/settings/delete", "/u/ada", "/about"} {
+			b.open(path)
+			if get[bool](b, `(() => {
+				const [a, b] = ["main", ".sidebar"].map(e => document.querySelector(e).getBoundingClientRect());
+				return a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+			})()`) {
+				t.Errorf("%s at a width of %d: the sidebar lies over the page", path, width)
 			}
 		}
 		position := func(path string) string {

@@ -200,10 +200,14 @@ func (h *handlers) postMenu(req *request.Request) error {
 		return req.RedirectToName(path)
 	}
 	p := item.Post.Post
+	relation, err := h.app.Relations.Get(req.Ctx, v, p.Author.ID)
+	if err != nil {
+		return err
+	}
 	req.NoIndex()
 	return req.Render(http.StatusOK, view.PostMenuPage(req.Frame(req.T("Post by {name}", p.Author.Name)), view.PostMenu{
 		Path: view.PostPath(p), Name: p.Author.Name, ID: p.ID, LoggedIn: req.LoggedIn,
-		Own: req.LoggedIn && p.Author.ID == req.User.ID, Follows: v.Following.Has(p.Author.ID), Decides: req.User.MayModerate(p.Author),
+		Own: req.LoggedIn && p.Author.ID == req.User.ID, Follows: relation.Following, Decides: req.User.MayModerate(p.Author),
 	}))
 }
 

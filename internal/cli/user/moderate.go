@@ -65,8 +65,8 @@ func newStanding(env shell.Env, standing social.Standing, name, short, long stri
 	var duration time.Duration
 	f := c.Flags()
 	f.StringVar(&decision.Note, "note", "", "why, for the audit log")
+	f.StringVar(&decision.Message, "message", "", "the reason that the user sees")
 	if standing != social.Good {
-		f.StringVar(&decision.Message, "message", "", "the reason that the user sees")
 		f.DurationVar(&duration, "for", 0, "how long, as in 72h; 0 for no expiry")
 	}
 	c.Check = func([]string) error {

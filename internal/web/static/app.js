@@ -41,11 +41,20 @@ document.addEventListener("replied", ({ detail: page }) => {
   for (const now of page.querySelectorAll(".post[data-id]")) {
     for (const old of document.querySelectorAll(`.post[data-id="${CSS.escape(now.dataset.id)}"]`)) replacePost(old, now);
   }
+  showTold(page);
+});
+
+// showTold shows and announces what has just happened according to another page.
+function showTold(page) {
+  const now = page.querySelector(".toast.told");
+  if (!now) return;
+  const toast = document.importNode(now, true);
+  const back = toast.querySelector("[name=back]"); // of the form that undoes it
+  if (back) back.value = location.pathname + location.search;
   document.querySelector(".toast.told")?.remove();
-  const toast = document.importNode(page.querySelector(".toast.told"), true);
   document.body.append(toast);
   announce(toast.querySelector("span").textContent.trim());
-});
+}
 
 // A form is sent once, however often its button is pressed. After a while it can be sent again, by
 // a user who does not want to wait any longer.
@@ -120,8 +129,10 @@ function react(event) {
   if (button?.matches(".unfollow")) {
     event.preventDefault();
     delete event.target.dataset.sent;
-    button.closest("details")?.removeAttribute("open");
-    follow(address, button, problem); // visibly: the post stays as it is
+    const menu = button.closest("details");
+    menu.open = false;
+    menu.querySelector("summary").focus({ preventScroll: true });
+    follow(address, button, showTold); // visibly: the post stays as it is
     return;
   }
   if (!post || !address || !actions[nameOf(address)]) return; // left to the browser
@@ -195,8 +206,8 @@ function replacePost(old, now) {
 const followed = (address) => new URL(address).pathname.match(/^(\/(?:u|tag)\/[^/]+)\/(?:un)?follow$/)?.[1];
 
 // follow follows or unfollows a person or a tag in place: it takes the buttons from the page of the
-// person. say tells the result.
-async function follow(address, pressed, say = announce) {
+// person. tell reports the result, with that page.
+async function follow(address, pressed, tell = (page, text) => announce(text)) {
   const path = followed(address);
   pressed.setAttribute("aria-busy", "true");
   try {
@@ -211,11 +222,11 @@ async function follow(address, pressed, say = announce) {
       for (const old of document.querySelectorAll("form.follow")) {
         if (followed(old.action) === path) replaceFollow(old, now);
       }
-      for (const menu of document.querySelectorAll(`.more-link[href^="${CSS.escape(path)}/"]`)) menu.toggleAttribute("data-follows", follows);
+      for (const menu of document.querySelectorAll(`.more-link[href^="${CSS.escape(path)}/"]`)) menu.toggleAttribute("data-unfollow", follows);
       for (const button of document.querySelectorAll(".unfollow")) {
         if (followed(button.formAction) === path) button.hidden = !follows;
       }
-      say(follows ? t("Following") : t("Unfollowed"));
+      tell(page, follows ? t("Following") : t("Unfollowed"));
       document.dispatchEvent(new CustomEvent("followed", { detail: follows ? 1 : -1 }));
     }
   } catch {
@@ -313,6 +324,7 @@ document.addEventListener("click", (event) => {
   const menus = document.getElementById("post-menus");
   if (!link || !menus || !isPlain(event)) return;
   event.preventDefault();
+  for (const menu of document.querySelectorAll(closing)) menu.open = false;
   openMenu(link, menus.content);
 });
 
@@ -327,7 +339,8 @@ function openMenu(link, menus) {
     for (const one of items.querySelectorAll(`[${attribute}]:not(use)`)) one.setAttribute(attribute, fill(one.getAttribute(attribute)));
   }
   for (const one of items.querySelectorAll("a, button")) one.lastChild.data = one.lastChild.data.replace("@-", `@${name}`);
-  if (!("follows" in link.dataset)) items.querySelector(".unfollow")?.remove();
+  const unfollow = items.querySelector(".unfollow");
+  if (unfollow) unfollow.hidden = !("unfollow" in link.dataset);
   const summary = element("summary", { className: link.className });
   summary.setAttribute("aria-label", link.getAttribute("aria-label"));
   summary.append(...link.childNodes);
@@ -387,7 +400,7 @@ document.querySelector('.tabs [aria-current]:not([aria-current="false"])')?.scro
 const closing = "details.menu[open], details.alt[open]";
 document.addEventListener("click", (event) => {
   for (const menu of document.querySelectorAll(closing)) {
-    if (!menu.contains(event.target)) menu.open = false;
+    if (event.target.isConnected && !menu.contains(event.target)) menu.open = false; // a link that became a menu is no longer connected
   }
 });
 document.addEventListener("keydown", (event) => {

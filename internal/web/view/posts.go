@@ -340,8 +340,8 @@ func (p Posts) writePost(l *i18n.Language, item *timeline.Item, write func([]byt
 	}
 }
 
-// followsAuthor tells the script for menus that the viewer follows the author.
-var followsAuthor = []byte(" data-follows")
+// followsAuthor tells the script for menus that the viewer follows the author and can unfollow them.
+var followsAuthor = []byte(" data-unfollow")
 
 // marked writes a post up to the buttons that differ between viewers, with highlights in its text.
 func (p Posts) marked(l *i18n.Language, item *timeline.Item, f *fragment, write func([]byte)) {
