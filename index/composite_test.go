@@ -230,7 +230,7 @@ func TestForeignKey(t *testing.T) {
 	c, ctx := client(t), t.Context()
 	require.OK(t)(c.Do(ctx, c.B().Set().Key("foreign").Value("mine").Build()).Error())
 	x := composite(t, c, "foreign", Options{Columns: columns(t, "a:int")})
-	if err := x.Put(ctx, "1", 1); err == nil || !strings.Contains(err.Error(), "the key foreign holds a string and no index") {
+	if err := x.Put(ctx, "1", 1); !isErr(err, ErrForeign) || !strings.Contains(err.Error(), "the key foreign holds a string") {
 		t.Fatalf("put: %v", err)
 	}
 	if _, err := OpenComposite(ctx, c, "foreign"); !isErr(err, ErrNotFound) {

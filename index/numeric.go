@@ -300,8 +300,11 @@ func (x *Numeric[N]) parse(_ string, fields map[string]string) (n N, ok bool, er
 
 // Verify compares the index with the objects that src.All yields, in steps of 200. With
 // src.Lookup, it also finds entries without an object. A numeric index has no redundancy of its
-// own, so Verify needs a source.
+// own, so Verify returns ErrValue without a source.
 func (x *Numeric[N]) Verify(ctx context.Context, src *Source[N], opt maintain.Options) (maintain.Report, error) {
+	if src == nil {
+		return maintain.Report{}, fmt.Errorf("%w: a numeric index is verified only against a source", ErrValue)
+	}
 	return x.entries.Verify(ctx, scoresOf(src), opt)
 }
 

@@ -17,9 +17,9 @@ import (
 // a version. An id can be locked before its record exists.
 //
 // The lock is a lock of package redlock on the server of the record. It expires after ten
-// seconds unless extended by Extend or Keep, so the lock of a process that died is released. A
-// server grants no lock for ten seconds after it has started. One round trip if the lock is
-// free.
+// seconds unless extended by Extend or Keep, so the lock of a process that died is released. The
+// first lock in a database, and the first after a restart of the server, takes up to ten seconds:
+// see redlock.Manager.SkipQuarantine. One round trip if the lock is free.
 //
 // The first Lock starts a lock manager. Close stops the manager; locking then returns
 // redlock.ErrClosed.

@@ -91,7 +91,7 @@ func notCommand(word []byte) error {
 		return nil
 	}
 	return fmt.Errorf("%q is not a known command, so the format of the input cannot be determined; "+
-		"specify it: resp, commands, or csv, tsv or ndjson with templates (--format, --do)", resp.Shorten(word, 40))
+		"specify it: resp, commands, or csv, tsv or ndjson with templates (Options.Format and Options.Do, or --format and --do)", resp.Shorten(word, 40))
 }
 
 // isModuleCommand reports whether a word looks like a module command, such as JSON.SET.

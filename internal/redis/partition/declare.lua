@@ -33,7 +33,7 @@ local function unowned(key, type)
 	if holds == type then
 		return redis.error_reply('FOREIGN')
 	elseif holds ~= 'none' then
-		return redis.error_reply('WRONGTYPE the key ' .. key .. ' holds a ' .. holds .. ' and no index')
+		return redis.error_reply('FOREIGN the key ' .. key .. ' holds a ' .. holds)
 	end
 end
 

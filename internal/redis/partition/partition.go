@@ -236,6 +236,9 @@ func (s *Set) Error(ctx context.Context, err error) error {
 	e, ok := rueidis.IsRedisErr(err)
 	switch {
 	case ok && strings.HasPrefix(e.Error(), "FOREIGN"):
+		if _, held, other := strings.Cut(e.Error(), "FOREIGN "); other {
+			return fmt.Errorf("%w: %s: use another key", ErrForeign, held)
+		}
 		return s.foreignError()
 	case !ok || !strings.HasPrefix(e.Error(), "DECLARED"):
 		return err

@@ -48,7 +48,7 @@ func parse(raw string) (Config, error) {
 		return Config{Kind: Embedded, Dir: strings.TrimPrefix(rest, "//")}, nil
 	}
 	if !strings.HasPrefix(rest, "//") {
-		return Config{}, fmt.Errorf("there is no // after %q", scheme+":")
+		return Config{}, fmt.Errorf("there is no // after %q; an address begins with a scheme, as in redis://localhost:6379", scheme+":")
 	}
 	var config Config
 	base, kind, _ := strings.Cut(scheme, "+")
