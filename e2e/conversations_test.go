@@ -366,17 +366,17 @@ func (c conversation) unfollowInMenu() {
 	c.press(c.ada, `.post:has(.name[href="/u/ben"]) .more-link`)
 	c.press(c.ada, `.unfollow`)
 	if c.scripts {
-		c.ada.until("a toast confirms it", func() bool { return slices.Contains(c.ada.texts(".toast"), "Unfollowed") })
+		c.ada.until("a toast confirms it", func() bool { return slices.Contains(c.ada.texts(".toast.told span"), "You unfollowed @ben.") })
 		c.ada.wantPath("/home")
 		c.ada.run(chromedp.Click(chromedp.CSS(`.post:has(.name[href="/u/ben"]) .menu > summary`)))
 		c.ada.wantTexts(`.post:has(.name[href="/u/ben"]) .unfollow:not([hidden])`)
 	} else {
-		c.ada.wantPath("/u/ben/1")
+		c.ada.wantTexts(".toast.told span", "You unfollowed @ben.")
 		c.ada.click(".post .more-link")
 		c.ada.wantTexts(".unfollow")
+		c.ada.open("/u/ben")
 	}
-	c.ada.open("/u/ben")
-	c.ada.submit(`form[action="/u/ben/follow"]`)
+	c.ada.submit(`form[action="/u/ben/follow"]`) // with scripts, that of the toast
 }
 
 // muteAndBlock mutes and blocks a user, and checks that the posts of the user are hidden.
