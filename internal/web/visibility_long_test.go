@@ -72,6 +72,7 @@ type network struct {
 	muted     [crowd][crowd]time.Time
 	suspended [crowd]time.Time
 	out       [crowd]bool // the reader's session has ended
+	appeals   int
 	pages     int
 	errors    int
 }
@@ -121,7 +122,7 @@ func TestVisibilityModel(t *testing.T) {
 			proxy.Cut(false)
 			proxy.Delay(0)
 			n.compareAll()
-			t.Logf("%d actions, %d pages read meanwhile, %d of them errors, %d posts", actions, n.pages, n.errors, len(n.posts))
+			t.Logf("%d actions, %d appeals, %d pages read meanwhile, %d of them errors, %d posts", actions, n.appeals, n.pages, n.errors, len(n.posts))
 		})
 	}
 }
@@ -269,6 +270,8 @@ func (n *network) act(i int) {
 		n.change(&own.deleted, true, who, own.path+"/delete")
 	case kind < 93:
 		n.change(&p.hidden, true, mod, "/moderation/decide", "of", "post:"+p.id, "action", "hide", "message", "No.")
+	case kind < 94 && n.rng.IntN(2) == 0:
+		n.appeal(text)
 	case kind < 94:
 		n.change(&p.hidden, false, mod, "/moderation/decide", "of", "post:"+p.id, "action", "unhide")
 	case kind < 95:
@@ -346,6 +349,30 @@ func (n *network) passBy(i int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	p.deleted = time.Now()
+}
+
+// appeal lets the author of the latest hidden post appeal, which only moderators may read. A
+// moderator answers.
+func (n *network) appeal(text string) {
+	n.t.Helper()
+	var p *modelPost
+	for _, post := range n.posts {
+		if post.author != guest && !post.hidden.IsZero() && post.deleted.IsZero() && n.suspended[post.author].IsZero() {
+			p = post
+		}
+	}
+	if p == nil {
+		return
+	}
+	n.mu.Lock()
+	n.texts[n.readable.FindString(text)] = &shownText{post: p, replaced: time.Now()}
+	n.mu.Unlock()
+	if n.send(p.author, "/appeal", "of", "post:"+p.id, "text", text).status != 303 {
+		return // the limit of reports is reached
+	}
+	n.appeals++
+	n.send(crowd-1, "/moderation/take", "of", "post:"+p.id)
+	n.send(crowd-1, "/moderation/decide", "of", "post:"+p.id, "report", "1", "heard", "1", "action", "dismiss", "message", "No.")
 }
 
 func (n *network) edit(who int, p *modelPost, text string) {
