@@ -247,6 +247,12 @@ func (c conversation) keys(t *testing.T) {
 	b.run(chromedp.KeyEvent("l"))
 	b.until("the post is liked", func() bool { return b.has(".post .post-action.like.on") })
 	b.until("a screen reader announces the like", func() bool { return slices.Contains(b.texts("#live-region"), "Liked") })
+	b.run(chromedp.KeyEvent("m"))
+	if !b.has(".post .menu[open]") {
+		t.Error("m does not open the menu of the post")
+	}
+	b.run(chromedp.KeyEvent(kb.Escape))
+	b.until("Escape closes the menu", func() bool { return !b.has(".menu[open]") })
 	b.run(chromedp.KeyEvent("?"))
 	b.until("? shows the keys", func() bool { return b.has("dialog[open] kbd") })
 	b.run(chromedp.KeyEvent("j")) // ignored while the list is open
