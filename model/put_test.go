@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -142,6 +143,51 @@ func TestPutAfterExpiry(t *testing.T) {
 				require.OK(t)(put(t.Context(), citizens, citizen{ID: "a", Email: "e@x", Phone: ptr("1")}))
 				require.Fails(t, model.ErrTaken)(citizens.Create(t.Context(), citizen{ID: "b", Email: "e@x"}))
 				agree(t, client, opt, citizens)
+			})
+		})
+	}
+}
+
+// A record that has expired, or that another program has deleted, can be written again, whichever
+// of its unique values it still has.
+func TestWriteAfterEnd(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(ctx context.Context, c rueidis.Client, key string) error{
+		"expired": func(ctx context.Context, c rueidis.Client, key string) error { return nil },
+		"deleted": func(ctx context.Context, c rueidis.Client, key string) error {
+			return c.Do(ctx, c.B().Del().Key(key).Build()).Error()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			forEachLayout(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
+				opt.IDs = model.ClientAssigned
+				citizens := store[citizen](t, client, opt)
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // Put retries without end
+				defer cancel()
+				put := func(c citizen) error { return errOf(citizens.Put(ctx, c)) }
+				putMany := func(c citizen) error { return errOf(citizens.PutMany(ctx, []citizen{c})) }
+				create := func(c citizen) error { return errOf(citizens.Create(ctx, c)) }
+				for i, next := range slices.Repeat([]citizen{
+					{Email: "e@x", Phone: ptr("1")},
+					{Email: "e@x", Phone: ptr("2")},
+					{Email: "f@x", Phone: ptr("1")},
+					{Email: "f@x"},
+					{Email: "f@x", Phone: ptr("2")},
+				}, 3) {
+					first := citizen{ID: fmt.Sprint("a", i), Email: "e@x", Phone: ptr("1")}
+					if name == "expired" {
+						first.Expires = time.Now().Add(-time.Minute)
+					}
+					mustCreate(t, citizens, first)
+					require.OK(t)(end(ctx, client, recordKey(opt, first.ID)))
+					next.ID = first.ID
+					if err := []func(citizen) error{put, putMany, create}[i/5](next); err != nil {
+						t.Fatalf("write %d: %v", i, err)
+					}
+					agree(t, client, opt, citizens)
+					require.OK(t)(citizens.Delete(ctx, first.ID))
+				}
 			})
 		})
 	}

@@ -504,11 +504,25 @@ func (t *Table) checkClaimed(ctx context.Context, a *application) error {
 	case text != string(a.known.content):
 		a.known, a.digest = t.parseKnown(schema.Content(text)), true
 		return errAgain
+	case a.gone:
+		return t.removeLeftovers(ctx, a)
 	case len(a.c.claimed) > 0:
 		return unique.ErrLate
 	}
 	a.c.stored, a.c.byContent = &a.known, a.c.byContent && !a.digest // for the next attempt
 	return &unique.Unclaimed{Entries: missing}
+}
+
+// removeLeftovers removes what is left of a record that is gone, before its values are claimed: a
+// value that the leftovers have cannot be claimed.
+func (t *Table) removeLeftovers(ctx context.Context, a *application) error {
+	gone := t.removing(a.c.id, a.known.content)
+	gone.mode = mustBeNew
+	if err := t.applyOnce(ctx, gone); err != nil && !errors.Is(err, errExists) && !errors.Is(err, errAgain) {
+		return err
+	}
+	*a = *t.begin(a.c)
+	return errAgain
 }
 
 // applied handles the reply of apply.lua.
