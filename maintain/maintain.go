@@ -63,7 +63,7 @@ type Options struct {
 // Progress is the state of a run after a step.
 type Progress struct {
 	Report
-	Total   int64 // approximate number of entries; 0: unknown
+	Total   int64 // number of entries at the start, or 0 if unknown; Checked also counts the objects of a source
 	Elapsed time.Duration
 }
 

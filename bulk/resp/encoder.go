@@ -24,9 +24,9 @@ const encoderSize = 64 << 10
 func NewEncoder(w io.Writer) *Encoder { return &Encoder{w: w, buf: make([]byte, 0, encoderSize)} }
 
 // Encode writes one command: its name and its arguments. It writes strings and []byte unchanged,
-// integers in decimal, floats in the shortest form that parses to the same number, and booleans
-// as 1 and 0. For any other type, for NaN, and for a command without a name, it returns an error
-// and writes nothing.
+// int, int32, int64 and their unsigned forms in decimal, floats in the shortest form that parses to
+// the same number, and booleans as 1 and 0. For any other type, for NaN, and for a command without
+// a name, it returns an error and writes nothing.
 //
 // After a write error, every call returns that error.
 func (e *Encoder) Encode(args ...any) error {

@@ -16,7 +16,7 @@ import (
 // Run is a Verify, Repair, Rebuild or Adopt in progress. It is not safe for concurrent use.
 type Run struct {
 	Report maintain.Report
-	Total  int64 // approximate number of entries; 0: unknown
+	Total  int64 // see maintain.Progress
 
 	opt   maintain.Options
 	begin time.Time
