@@ -516,13 +516,19 @@ func (t *Table) checkClaimed(ctx context.Context, a *application) error {
 // removeLeftovers removes what is left of a record that is gone, before its values are claimed: a
 // value that the leftovers have cannot be claimed.
 func (t *Table) removeLeftovers(ctx context.Context, a *application) error {
-	gone := t.removing(a.c.id, a.known.content)
-	gone.mode = mustBeNew
-	if err := t.applyOnce(ctx, gone); err != nil && !errors.Is(err, errExists) && !errors.Is(err, errAgain) {
+	if err := t.removeGone(ctx, a.c.id, a.known.content); err != nil && !errors.Is(err, errExists) && !errors.Is(err, errAgain) {
 		return err
 	}
 	*a = *t.begin(a.c)
 	return errAgain
+}
+
+// removeGone removes the leftovers of a record that is gone. It returns errExists if the record
+// exists, and errAgain if its content has changed.
+func (t *Table) removeGone(ctx context.Context, id string, content schema.Content) error {
+	gone := t.removing(id, content)
+	gone.mode = mustBeNew
+	return t.applyOnce(ctx, gone)
 }
 
 // applied handles the reply of apply.lua.
@@ -672,9 +678,7 @@ func (t *Table) removeExpiredOwner(ctx context.Context, a *application, list []r
 	if ownerKnown.due == 0 {
 		return taken
 	}
-	gone := t.removing(owner, ownerKnown.content)
-	gone.mode = mustBeNew
-	switch err := t.applyOnce(ctx, gone); {
+	switch err := t.removeGone(ctx, owner, ownerKnown.content); {
 	case errors.Is(err, errExists):
 		// A new record with the id of the expired one need not have the value.
 		now, err := t.Client.Do(ctx, t.Client.B().Hget().Key(t.Layout.Of(owner).Content).Field(owner).Build()).ToString()
